@@ -1,0 +1,238 @@
+"""What the kernel costs, against a plain Python loop that does the same work.
+
+    python benchmarks/kernel.py [--records N] [--json]
+
+Every row runs the loop and the kernel one after the other in this process, several times, and
+reports the best of each; the ratio is the figure that travels between machines. The last rows
+show the cost of a count from a thousand to a million keys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from headrace import StreamsBuilder, TimeWindows, Topology, serdes
+from headrace.core.clock import ManualClock
+from headrace.core.config import StreamsConfig
+from headrace.core.record import TaskId, TopicPartition
+from headrace.runtime.task import Columns, StreamTask, TaskSpec
+
+WINDOW_MS = 60_000
+INPUT = TopicPartition("orders", 0)
+_LIMITS = {"map": 1.8, "count": 2.0, "windowed count": 2.0}
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    keys: int
+    loop_us: float
+    kernel_us: float
+    ratio: float
+    limit: float | None
+
+
+def orders(records: int, keys: int) -> Columns:
+    """JSON orders, about 130 bytes each, a millisecond apart."""
+    chance = random.Random(7)
+    names, values = [], []
+    for number in range(records):
+        names.append(b"customer-%07d" % chance.randrange(keys))
+        order = {
+            "id": number,
+            "customer": f"customer-{number % 1000}",
+            "department": chance.choice(["books", "coffee", "electronics"]),
+            "price": round(chance.uniform(1, 100), 2),
+            "quantity": chance.randrange(1, 10),
+            "card": "4111-1111-1111-1111",
+        }
+        values.append(orjson.dumps(order))
+    return Columns(range(records), range(records), names, values)
+
+
+# The loops
+
+
+def loop_map(columns: Columns) -> list[Any]:
+    loads, dumps, out = orjson.loads, orjson.dumps, []
+    for key, value, timestamp in zip(
+        columns.keys, columns.values, columns.timestamps, strict=True
+    ):
+        name = key.decode()
+        order = loads(value)
+        if order["price"] > 5:
+            order["total"] = order["price"] * order["quantity"]
+            out.append((name.encode(), dumps(order), timestamp))
+    return out
+
+
+def loop_count(columns: Columns) -> list[Any]:
+    loads = orjson.loads
+    counts: dict[str, int] = {}
+    latest: dict[str, int] = {}
+    for key, value, timestamp in zip(
+        columns.keys, columns.values, columns.timestamps, strict=True
+    ):
+        name = key.decode()
+        if loads(value) is not None:
+            counts[name] = counts.get(name, 0) + 1
+            latest[name] = max(timestamp, latest.get(name, 0))
+    pack = struct.Struct(">q").pack
+    return [(name.encode(), pack(count), latest[name]) for name, count in counts.items()]
+
+
+def loop_windowed_count(columns: Columns) -> list[Any]:
+    loads = orjson.loads
+    counts: dict[tuple[str, int], int] = {}
+    latest: dict[tuple[str, int], int] = {}
+    for key, value, timestamp in zip(
+        columns.keys, columns.values, columns.timestamps, strict=True
+    ):
+        name = key.decode()
+        if loads(value) is not None:
+            window = (name, timestamp - timestamp % WINDOW_MS)
+            counts[window] = counts.get(window, 0) + 1
+            latest[window] = max(timestamp, latest.get(window, 0))
+    pack = struct.Struct(">q").pack
+    return [
+        (window[0].encode() + pack(window[1]), pack(count), latest[window])
+        for window, count in counts.items()
+    ]
+
+
+# The topologies
+
+
+def _is_expensive(key: str, order: Any) -> bool:
+    return bool(order["price"] > 5)
+
+
+def _with_total(order: Any) -> Any:
+    order["total"] = order["price"] * order["quantity"]
+    return order
+
+
+def map_topology() -> Topology:
+    builder = StreamsBuilder()
+    (
+        builder.stream("orders", key=serdes.string(), value=serdes.json())
+        .filter(_is_expensive)
+        .map_values(_with_total)
+        .to("out", key=serdes.string(), value=serdes.json())
+    )
+    return builder.build()
+
+
+def count_topology() -> Topology:
+    builder = StreamsBuilder()
+    (
+        builder.stream("orders", key=serdes.string(), value=serdes.json())
+        .group_by_key()
+        .count("counts")
+        .to_stream()
+        .to("out", key=serdes.string(), value=serdes.long())
+    )
+    return builder.build()
+
+
+def windowed_count_topology() -> Topology:
+    builder = StreamsBuilder()
+    size = timedelta(milliseconds=WINDOW_MS)
+    (
+        builder.stream("orders", key=serdes.string(), value=serdes.json())
+        .group_by_key()
+        .windowed_by(TimeWindows.of_size(size))
+        .count("counts")
+        .to_stream()
+        .to("out", key=serdes.time_windowed(serdes.string(), size), value=serdes.long())
+    )
+    return builder.build()
+
+
+def run_kernel(topology: Topology, columns: Columns) -> int:
+    """Processes all records and commits; gives the number of records sent to `out`."""
+    config = StreamsConfig({"application.id": "bench", "statestore.cache.max.bytes": 2**31 - 1})
+    nodes = tuple(topology.nodes)
+    source = next(iter(nodes))
+    spec = TaskSpec(TaskId(0, 0), topology, nodes, {INPUT: source}, config)
+    task = StreamTask(spec, ManualClock(0))
+    task.process_columns(INPUT, columns)
+    task.commit()
+    return sum(1 for record in task.outbox if record[0] == "out")
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    """Seconds of the fastest run, with the garbage of earlier ones out of the way."""
+    best = float("inf")
+    for _ in range(times):
+        gc.collect()
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def measure(
+    name: str,
+    keys: int,
+    columns: Columns,
+    loop: Callable[[Columns], list[Any]],
+    topology: Topology,
+    times: int,
+) -> Row:
+    records = len(columns.offsets)
+    assert len(loop(columns)) == run_kernel(topology, columns), f"{name}: results differ"
+    loop_us = best_of(times, lambda: loop(columns)) / records * 1e6
+    kernel_us = best_of(times, lambda: run_kernel(topology, columns)) / records * 1e6
+    return Row(name, keys, loop_us, kernel_us, kernel_us / loop_us, _LIMITS.get(name))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--records", type=int, default=500_000)
+    arguments.add_argument("--times", type=int, default=3)
+    arguments.add_argument("--json", action="store_true", help="a line of JSON at the end")
+    options = arguments.parse_args()
+
+    rows = []
+    columns = orders(options.records, 1_000)
+    print(f"{'':16} {'keys':>9} {'loop µs':>9} {'kernel µs':>10} {'ratio':>6} {'at most':>8}")
+    for name, loop, topology in (
+        ("map", loop_map, map_topology()),
+        ("count", loop_count, count_topology()),
+        ("windowed count", loop_windowed_count, windowed_count_topology()),
+    ):
+        rows.append(measure(name, 1_000, columns, loop, topology, options.times))
+        show(rows[-1])
+    for keys in (1_000, 10_000, 100_000, 1_000_000):
+        columns = orders(options.records, keys)
+        rows.append(
+            measure("count by keys", keys, columns, loop_count, count_topology(), options.times)
+        )
+        show(rows[-1])
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows]}))
+
+
+def show(row: Row) -> None:
+    limit = "" if row.limit is None else f"{row.limit:.1f}"
+    print(
+        f"{row.name:16} {row.keys:>9,} {row.loop_us:>9.2f} {row.kernel_us:>10.2f} "
+        f"{row.ratio:>6.2f} {limit:>8}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Every error Headrace raises, grouped by what the caller can do about it.
+
+HeadraceError
+├── TopologyError        the topology is wrong: mend the code that builds it
+├── ArgumentError        an argument is wrong: mend the call (also a ValueError)
+│   └── NullArgumentError    an argument that must be given is None
+├── StateError           the call came at the wrong time (also a RuntimeError)
+├── ConfigError          a setting is wrong: mend the configuration
+├── StreamsError         processing failed: mend the data or the code, or set a handler
+│   ├── SerializationError   bytes could not be read or written
+│   ├── ProcessingError      a user function or processor raised
+│   ├── HandlerError         an exception handler itself raised
+│   └── ProductionError      a record could not be sent
+└── StoreError           a state store can't serve the call
+"""
+
+from __future__ import annotations
+
+
+class HeadraceError(Exception):
+    """The base of all errors of Headrace."""
+
+
+class TopologyError(HeadraceError):
+    """The topology can't be built as it was written."""
+
+
+class ArgumentError(HeadraceError, ValueError):
+    """A call was given a value that it can't work with."""
+
+
+class NullArgumentError(ArgumentError):
+    """A call was given None where a value is needed."""
+
+
+class StateError(HeadraceError, RuntimeError):
+    """A call came at a time when it can't be served."""
+
+
+class ConfigError(HeadraceError, ValueError):
+    """A setting is unknown, missing or has a value that can't be used."""
+
+
+class StreamsError(HeadraceError):
+    """Processing failed, and no handler said to go on."""
+
+
+class SerializationError(StreamsError):
+    """Bytes could not be made from a value, or a value from bytes."""
+
+
+class ProcessingError(StreamsError):
+    """A user function or processor raised. The original error is its `__cause__`."""
+
+
+class HandlerError(StreamsError):
+    """An exception handler raised, or returned something that isn't a Response."""
+
+
+class ProductionError(StreamsError):
+    """A record could not be sent."""
+
+
+class StoreError(StreamsError):
+    """A state store can't serve the call."""
+
+
+def require(value: object, what: str) -> None:
+    """Raise NullArgumentError if `value` is None."""
+    if value is None:
+        raise NullArgumentError(f"{what} can't be None")

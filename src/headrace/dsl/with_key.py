@@ -1,0 +1,37 @@
+"""Functions that want the key as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from headrace.core.errors import require
+
+R = TypeVar("R", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WithKey(Generic[R]):
+    """A function whose first argument is the key."""
+
+    function: Callable[..., R]
+
+
+def with_key(function: Callable[..., R]) -> WithKey[R]:
+    """Mark a mapper, joiner or extractor as one that takes the key first.
+
+    >>> stream.map_values(with_key(lambda key, value: f"{key}: {value}"))
+
+    The key must not be changed: records stay in the partition that it chose.
+    """
+    require(function, "The function")
+    return WithKey(function)
+
+
+def unwrap(function: Any, what: str) -> tuple[Callable[..., Any], bool]:
+    """The plain function, and whether it takes the key; `what` names it if it is None."""
+    require(function, what)
+    if isinstance(function, WithKey):
+        return function.function, True
+    return function, False

@@ -1,0 +1,135 @@
+"""The registers of a task: what is being processed right now.
+
+A compiled operator is a function of (key, value). The timestamp and the headers of the record, and
+where it came from, are not passed along but kept here, in one object for the whole task: most
+operators never look at them. An operator that changes the timestamp or the headers sets the
+register for as long as it forwards, and puts the old one back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from headrace.core.clock import Clock
+from headrace.core.config import StreamsConfig
+from headrace.core.record import NO_HEADERS, Header, RecordMetadata, TaskId
+from headrace.metrics.registry import Metrics
+
+log = logging.getLogger("headrace.task")
+
+Process = Callable[[Any, Any], None]
+"""A compiled operator: `process(key, value)`."""
+
+
+class RecordContext(NamedTuple):
+    """The registers at one moment. A record cache keeps it with each update."""
+
+    timestamp: int
+    headers: Sequence[Header]
+    topic: str | None
+    partition: int
+    offset: int
+    raw_key: bytes | None
+    raw_value: bytes | None
+
+
+NO_RECORD = RecordContext(0, NO_HEADERS, None, -1, -1, None, None)
+"""The registers when nothing is being processed."""
+
+
+class TaskContext:
+    """The registers, and what every operator of a task may ask for."""
+
+    __slots__ = (
+        "application_id",
+        "clock",
+        "commit_requested",
+        "config",
+        "headers",
+        "metrics",
+        "offset",
+        "partition",
+        "processor_metadata",
+        "raw_key",
+        "raw_value",
+        "stream_time",
+        "task_id",
+        "timestamp",
+        "topic",
+    )
+
+    def __init__(
+        self, task_id: TaskId, config: StreamsConfig, clock: Clock, metrics: Metrics
+    ) -> None:
+        self.application_id = config.application_id
+        self.task_id = task_id
+        self.config = config
+        self.clock = clock
+        self.metrics = metrics
+        self.stream_time = -1
+        self.commit_requested = False
+        self.processor_metadata: dict[str, int] = {}
+        """What operators want to find again after a restart; committed with the offsets."""
+        self.timestamp: int
+        self.headers: Sequence[Header]
+        self.topic: str | None
+        self.partition: int
+        self.offset: int
+        self.raw_key: bytes | None
+        self.raw_value: bytes | None
+        self.restore(NO_RECORD)
+
+    def snapshot(self) -> RecordContext:
+        return RecordContext(
+            self.timestamp,
+            self.headers,
+            self.topic,
+            self.partition,
+            self.offset,
+            self.raw_key,
+            self.raw_value,
+        )
+
+    def restore(self, registers: RecordContext) -> None:
+        (
+            self.timestamp,
+            self.headers,
+            self.topic,
+            self.partition,
+            self.offset,
+            self.raw_key,
+            self.raw_value,
+        ) = registers
+
+    def metadata(self) -> RecordMetadata | None:
+        """Where the current record was read; None in a punctuation."""
+        if self.topic is None:
+            return None
+        return RecordMetadata(self.topic, self.partition, self.offset)
+
+    def drop(self, reason: str) -> None:
+        """Count the current record as dropped, and say why in the log."""
+        self.metrics.dropped_records.record()
+        log.warning("Skipping record at %s: %s", self.metadata() or "unknown offset", reason)
+
+    def forward_at(self, forward: Process, key: Any, value: Any, timestamp: int) -> None:
+        """Forward with another timestamp than the current record's."""
+        before = self.timestamp
+        self.timestamp = timestamp
+        try:
+            forward(key, value)
+        finally:
+            self.timestamp = before
+
+    def forward_as(
+        self, forward: Process, key: Any, value: Any, timestamp: int, headers: Sequence[Header]
+    ) -> None:
+        """Forward with another timestamp and other headers than the current record's."""
+        before = self.timestamp, self.headers
+        self.timestamp, self.headers = timestamp, headers
+        try:
+            forward(key, value)
+        finally:
+            self.timestamp, self.headers = before

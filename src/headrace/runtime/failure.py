@@ -1,0 +1,184 @@
+"""From an exception to the decision of its handler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from headrace.core.errors import HandlerError, ProcessingError, SerializationError, StreamsError
+from headrace.core.handlers import (
+    ErrorContext,
+    Handler,
+    Result,
+    Stage,
+    checked,
+    log_and_fail,
+)
+from headrace.core.record import ConsumerRecord, Header, Headers, ProducerRecord, Record
+from headrace.runtime.context import TaskContext
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class ProcessingFailed(Exception):
+    """A node failed and its handler said to stop: on its way up to the task, past all other nodes."""
+
+    def __init__(self, node: str, key: Any, error: Exception) -> None:
+        super().__init__(node)
+        self.node = node
+        self.key = key
+        self.error = error
+
+
+class FailureHandling:
+    """Asks the configured handlers what to do, sends their dead letters, and counts what is dropped."""
+
+    def __init__(self, context: TaskContext, outbox: list[Any]) -> None:
+        self._context = context
+        self._outbox = outbox
+        config = context.config
+        self._deserialization = config["deserialization.exception.handler"] or log_and_fail
+        self._processing = config["processing.exception.handler"] or log_and_fail
+        self._production = config["production.exception.handler"] or log_and_fail
+        self._dead_letter_topic = config["errors.dead.letter.queue.topic.name"]
+
+    def deserialization_failed(
+        self, stage: Stage, source: str, record: ConsumerRecord, error: Exception
+    ) -> None:
+        """Returns if the record is to be skipped."""
+        where = self._error_context(
+            stage,
+            source,
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp,
+            record.headers,
+            record.key,
+            record.value,
+        )
+        if self._goes_on(self._deserialization, where, record, error, "deserialization"):
+            self._context.drop(f"could not {stage.value}: {error}")
+            return
+        raise SerializationError(
+            f"Could not {stage.value} of the record at {record.topic}-{record.partition}"
+            f"@{record.offset} (source {source}): {describe(error)}. Mend the serde of the source, "
+            "or set deserialization.exception.handler to skip such records."
+        ) from error
+
+    def processing_failed(self, node: str, key: Any, value: Any, error: Exception) -> None:
+        """Returns if the branch of `node` is to be skipped for this record."""
+        context = self._context
+        where = self._current(Stage.PROCESS, node)
+        record = None
+        if context.timestamp >= 0:
+            record = Record(key, value, context.timestamp, Headers(context.headers))
+        if self._goes_on(self._processing, where, record, error, "processing"):
+            context.drop(f"{node} raised {describe(error)}")
+            return
+        raise ProcessingFailed(node, key, error)
+
+    def punctuation_failed(self, node: str, error: Exception) -> None:
+        """Returns if the punctuation is to be skipped."""
+        where = self._current(Stage.PUNCTUATE, node)
+        if self._goes_on(self._processing, where, None, error, "processing"):
+            self._context.drop(f"punctuation of {node} raised {describe(error)}")
+            return
+        raise self.processing_error(ProcessingFailed(node, None, error)) from users_part(error)
+
+    def serialization_failed(
+        self, stage: Stage, sink: str, record: ProducerRecord, error: Exception
+    ) -> None:
+        """Returns if the output record is to be skipped."""
+        where = self._current(stage, sink)
+        if self._goes_on(self._production, where, record, error, "production"):
+            self._context.drop(f"could not {stage.value} for topic {record.topic}: {error}")
+            return
+        raise SerializationError(
+            f"Could not {stage.value} for topic {record.topic} (sink {sink}, {where}): "
+            f"{describe(error)}. Mend the serde of the sink, or set "
+            "production.exception.handler to skip such records."
+        ) from error
+
+    def processing_error(self, failure: ProcessingFailed) -> StreamsError:
+        """What the caller of the task is told; raise it from the user's own error."""
+        context = self._context
+        at = context.metadata() or f"punctuation at {context.timestamp}"
+        return ProcessingError(
+            f"{failure.node} failed at {at}, key {failure.key!r} (task {context.task_id}): "
+            f"{describe(failure.error)}. Mend the function, or set processing.exception.handler "
+            "to skip such records."
+        )
+
+    def _goes_on(
+        self, handler: Handler, where: ErrorContext, record: Any, error: Exception, kind: str
+    ) -> bool:
+        try:
+            response = checked(handler(where, record, error))
+        except Exception as handler_error:
+            raise HandlerError(
+                f"The {kind} exception handler itself failed, for {where}: {describe(handler_error)}"
+            ) from handler_error
+        self._outbox.extend(response.dead_letters)
+        return response.result is Result.CONTINUE
+
+    def _current(self, stage: Stage, node: str) -> ErrorContext:
+        context = self._context
+        return self._error_context(stage, node, *_position(context))
+
+    def _error_context(
+        self,
+        stage: Stage,
+        node: str,
+        topic: str | None,
+        partition: int,
+        offset: int,
+        timestamp: int,
+        headers: Sequence[Header],
+        raw_key: bytes | None,
+        raw_value: bytes | None,
+    ) -> ErrorContext:
+        return ErrorContext(
+            stage,
+            node,
+            self._context.task_id,
+            topic,
+            partition,
+            offset,
+            timestamp,
+            tuple(headers),
+            raw_key,
+            raw_value,
+            self._dead_letter_topic,
+        )
+
+
+def _position(context: TaskContext) -> tuple[Any, ...]:
+    return (
+        context.topic,
+        context.partition,
+        context.offset,
+        context.timestamp,
+        context.headers,
+        context.raw_key,
+        context.raw_value,
+    )
+
+
+def describe(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def users_part(error: Exception) -> Exception:
+    """The error with its traceback beginning in the user's code, where that is where it comes from."""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return error if trace is None else error.with_traceback(trace)
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)

@@ -1,0 +1,110 @@
+"""State stores: typed outside, a record cache and a changelog within, bytes at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from headrace.core.config import StreamsConfig
+from headrace.runtime.stores.buffer import Eviction
+from headrace.runtime.stores.cache import RecordCache
+from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.join_buffer import JoinBuffer
+from headrace.runtime.stores.key_value import (
+    KeyValueStore,
+    SubscriptionStore,
+    TimestampedKeyValueStore,
+)
+from headrace.runtime.stores.ordered_map import InMemoryOrderedMap, OrderedMap
+from headrace.runtime.stores.outer_join import OuterJoinStore
+from headrace.runtime.stores.session import SessionStore
+from headrace.runtime.stores.store import FlushListener, Store
+from headrace.runtime.stores.suppress_buffer import SuppressBuffer
+from headrace.runtime.stores.versioned import VersionedKeyValueStore
+from headrace.runtime.stores.window import TimestampedWindowStore, WindowStore
+from headrace.topology.stores import (
+    Backend,
+    JoinBufferSpec,
+    KeyValueStoreSpec,
+    OuterJoinStoreSpec,
+    SessionStoreSpec,
+    StoreSpec,
+    SubscriptionStoreSpec,
+    SuppressBufferSpec,
+    VersionedStoreSpec,
+    WindowStoreSpec,
+)
+
+__all__ = [
+    "ChangelogRecord",
+    "Eviction",
+    "FlushListener",
+    "InMemoryOrderedMap",
+    "JoinBuffer",
+    "KeyValueStore",
+    "OrderedMap",
+    "OuterJoinStore",
+    "RecordCache",
+    "SessionStore",
+    "Store",
+    "StoreEnvironment",
+    "SubscriptionStore",
+    "SuppressBuffer",
+    "TimestampedKeyValueStore",
+    "TimestampedWindowStore",
+    "VersionedKeyValueStore",
+    "WindowStore",
+    "build_store",
+]
+
+Spec = TypeVar("Spec", bound=StoreSpec)
+
+
+def build_store(spec: StoreSpec, environment: StoreEnvironment) -> Any:
+    """The store that a spec describes, open and empty.
+
+    What the spec leaves to the settings (`backend` or `headers` None) is taken from them.
+    """
+    config = environment.context.config
+    return _BUILDERS[type(spec)](_with_backend(spec, config), environment)
+
+
+def _with_backend(spec: Spec, config: StreamsConfig) -> Spec:
+    if spec.backend is not None:
+        return spec
+    return replace(spec, backend=Backend(config["dsl.store.suppliers.class"]))
+
+
+def _keeps_headers(asked: bool | None, environment: StoreEnvironment) -> bool:
+    if asked is None:
+        return bool(environment.context.config["dsl.store.format"] == "headers")
+    return asked
+
+
+def _key_value(spec: KeyValueStoreSpec, environment: StoreEnvironment) -> Store:
+    keeps_headers = _keeps_headers(spec.headers, environment)
+    store = TimestampedKeyValueStore if spec.timestamped or keeps_headers else KeyValueStore
+    return store(spec, environment, keeps_headers=keeps_headers)
+
+
+def _window(spec: WindowStoreSpec, environment: StoreEnvironment) -> Store:
+    store = TimestampedWindowStore if spec.timestamped else WindowStore
+    keeps_headers = _keeps_headers(spec.headers, environment)
+    return store(spec, environment, keeps_headers=keeps_headers)
+
+
+def _session(spec: SessionStoreSpec, environment: StoreEnvironment) -> Store:
+    return SessionStore(spec, environment, keeps_headers=_keeps_headers(spec.headers, environment))
+
+
+_BUILDERS: dict[type[StoreSpec], Callable[[Any, StoreEnvironment], Store]] = {
+    KeyValueStoreSpec: _key_value,
+    VersionedStoreSpec: VersionedKeyValueStore,
+    WindowStoreSpec: _window,
+    SessionStoreSpec: _session,
+    OuterJoinStoreSpec: OuterJoinStore,
+    SuppressBufferSpec: SuppressBuffer,
+    JoinBufferSpec: JoinBuffer,
+    SubscriptionStoreSpec: SubscriptionStore,
+}

@@ -1,0 +1,181 @@
+"""Stores of keys and values that may be cached."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any
+
+from headrace.core.errors import NullArgumentError
+from headrace.core.record import NO_HEADERS, Header, ValueAndTimestamp
+from headrace.runtime.context import RecordContext
+from headrace.runtime.stores.cache import CacheEntry, DirtyEntry, StoreCache
+from headrace.runtime.stores.environment import StoreEnvironment
+from headrace.runtime.stores.store import FlushListener, Store
+from headrace.topology.stores import StoreSpec
+
+_TIMESTAMP = Struct(">q")
+_pack_timestamp, _unpack_timestamp = _TIMESTAMP.pack, _TIMESTAMP.unpack_from
+
+
+class CachedStore(Store):
+    """Keys and values, with the store's cache if it has one.
+
+    A value is known in three forms: as it is, `raw` (its bytes alone) and `stored` (the bytes in
+    the store, which may have a timestamp before them). Below the cache, a subclass says how
+    entries are read and written.
+    """
+
+    _stored_overhead = 0
+    """How much longer the stored form is than the raw one."""
+
+    def __init__(
+        self,
+        spec: StoreSpec,
+        environment: StoreEnvironment,
+        *,
+        keeps_headers: bool = False,
+        key_overhead: int = 0,
+    ) -> None:
+        super().__init__(spec, environment)
+        key_serde = environment.resolve_serde(spec.key_serde, "key")
+        value_serde = environment.resolve_serde(spec.value_serde, "value")
+        self._serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
+        self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
+        self._keeps_headers = keeps_headers
+        self._listener: FlushListener | None = None
+        self._send_old_values = False
+        self._cache: StoreCache | None = None
+        if spec.caching and environment.cache.budget > 0:
+            self._cache = environment.cache.of_store(
+                self._write_behind,
+                key_overhead=key_overhead,
+                value_overhead=self._stored_overhead + keeps_headers,
+            )
+
+    def flush(self) -> None:
+        if self._cache is not None:
+            self._cache.flush()
+
+    def close(self) -> None:
+        super().close()
+        if self._cache is not None:
+            self._cache.clear()
+
+    def set_flush_listener(self, listener: FlushListener, send_old_values: bool) -> bool:
+        if self._cache is None:
+            return False
+        self._listener, self._send_old_values = listener, send_old_values
+        return True
+
+    # Values, where they have no timestamp
+
+    def _stored(self, raw: bytes, timestamp: int) -> bytes:
+        return raw
+
+    def _decoded(self, stored: bytes) -> Any:
+        return self._deserialize(stored)
+
+    def _encoded(self, value: Any) -> tuple[bytes | None, int]:
+        """The raw value and its timestamp."""
+        return (None if value is None else self._serialize(value)), 0
+
+    def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
+        return self._context.timestamp
+
+    def _result_timestamp(self, update: DirtyEntry) -> int:
+        """The timestamp that the flush listener is told."""
+        return self._context.timestamp
+
+    def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
+        return self._context.headers if raw is None and self._keeps_headers else NO_HEADERS
+
+    # Keys
+
+    def _raw_key(self, key: Any) -> bytes:
+        if key is None:
+            raise NullArgumentError(f"A key of store {self.name} can't be None")
+        return self._serialize_key(key)
+
+    def _raw_bounds(self, low: Any, high: Any) -> tuple[bytes | None, bytes | None]:
+        """Of a range, in which None is unbounded."""
+        return (
+            None if low is None else self._serialize_key(low),
+            None if high is None else self._serialize_key(high),
+        )
+
+    # Below the cache, by store key
+
+    @abstractmethod
+    def _read_behind(self, key: bytes) -> bytes | None:
+        """The stored value."""
+
+    @abstractmethod
+    def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
+        """Change the entry, and log it."""
+
+    @abstractmethod
+    def _key_of(self, key: bytes) -> Any:
+        """What the flush listener is told as key."""
+
+    def _log_value(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
+        if self._log is not None:
+            self._log(
+                self.name,
+                key,
+                raw,
+                self._logged_timestamp(raw, timestamp),
+                self._logged_headers(raw),
+            )
+
+    def _stored_entry(self, entry: CacheEntry) -> bytes | None:
+        return None if entry.raw is None else self._stored(entry.raw, entry.timestamp)
+
+    def _write_behind(self, update: DirtyEntry) -> None:
+        """An update leaves the cache: write and forward it, as the record that made it."""
+        listener, raw = self._listener, update.raw
+        old = None
+        if listener is not None and (raw is None or self._send_old_values):
+            old = self._read_behind(update.key)
+            if raw is None and old is None:
+                return
+        context = self._context
+        before = context.snapshot()
+        context.restore(RecordContext._make(update.registers))
+        try:
+            self._write_through(update.key, raw, update.timestamp)
+            if listener is not None:
+                if old is not None:
+                    old = old[self._stored_overhead :] if self._send_old_values else None
+                listener(
+                    self._key_of(update.key),
+                    None if raw is None else self._deserialize(raw),
+                    None if old is None else self._deserialize(old),
+                    self._result_timestamp(update),
+                )
+        finally:
+            context.restore(before)
+
+
+class TimestampedValues(CachedStore):
+    """Values are ValueAndTimestamp; the changelog has the timestamps as those of its records."""
+
+    _stored_overhead = 8
+
+    def _stored(self, raw: bytes, timestamp: int) -> bytes:
+        return _pack_timestamp(timestamp) + raw
+
+    def _decoded(self, stored: bytes) -> ValueAndTimestamp:
+        return ValueAndTimestamp(self._deserialize(stored[8:]), _unpack_timestamp(stored)[0])
+
+    def _encoded(self, value: ValueAndTimestamp | None) -> tuple[bytes | None, int]:
+        if value is None or value[0] is None:
+            return None, 0
+        return self._serialize(value[0]), value[1]
+
+    def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
+        return self._context.timestamp if raw is None else timestamp
+
+    def _result_timestamp(self, update: DirtyEntry) -> int:
+        return self._context.timestamp if update.raw is None else update.timestamp

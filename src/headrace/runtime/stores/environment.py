@@ -1,0 +1,51 @@
+"""What a store needs of the task that it is built in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from headrace.core.record import Header
+from headrace.runtime.context import TaskContext
+from headrace.runtime.stores.cache import RecordCache
+from headrace.runtime.stores.ordered_map import InMemoryOrderedMap, OrderedMap
+from headrace.serde.serde import Serde, SerdeLike
+
+
+class ChangelogRecord(NamedTuple):
+    """A record of a changelog, as a store is restored from it."""
+
+    key: bytes
+    value: bytes | None
+    timestamp: int | None
+    headers: Sequence[Header] = ()
+
+
+class Log(Protocol):
+    """Appends to a store's changelog. A timestamp of None lets the producer take its own."""
+
+    def __call__(
+        self,
+        store: str,
+        key: bytes,
+        value: bytes | None,
+        timestamp: int | None,
+        headers: Sequence[Header],
+        /,
+    ) -> None: ...
+
+
+@dataclass(slots=True)
+class StoreEnvironment:
+    """`resolve_serde(serde, role)`, role "key" or "value", fills in the configured default.
+
+    `log` is called for stores whose spec says `logging`. `ordered_map(name)` makes the map, or one
+    of the maps, that a store keeps its entries in.
+    """
+
+    context: TaskContext
+    resolve_serde: Callable[[SerdeLike, str], Serde[Any]]
+    log: Log
+    cache: RecordCache
+    ordered_map: Callable[[str], OrderedMap] = field(default=lambda name: InMemoryOrderedMap())

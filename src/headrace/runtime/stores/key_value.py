@@ -1,0 +1,253 @@
+"""Key-value stores: plain, and with the timestamp of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Any
+
+from headrace.core.errors import NullArgumentError, require
+from headrace.core.record import ValueAndTimestamp
+from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN, tick
+from headrace.runtime.stores.cached import CachedStore, TimestampedValues
+from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.lru import LruMap
+from headrace.runtime.stores.ordered_map import Item, OrderedMap
+from headrace.serde.serde import Serde
+from headrace.topology.stores import Backend, KeyValueStoreSpec, StoreSpec
+
+_unpack_timestamp = Struct(">q").unpack_from
+
+
+class KeyValueStore(CachedStore):
+    """Keys to values, scanned in the order of unsigned key bytes. A value of None deletes."""
+
+    def __init__(
+        self, spec: StoreSpec, environment: StoreEnvironment, *, keeps_headers: bool = False
+    ) -> None:
+        super().__init__(spec, environment, keeps_headers=keeps_headers)
+        self._restoring = False
+        self._entries = self._make_map(spec, environment)
+
+    def get(self, key: Any) -> Any:
+        stored = self._read(self._raw_key(key))
+        return None if stored is None else self._decoded(stored)
+
+    def put(self, key: Any, value: Any) -> None:
+        self._update(self._raw_key(key), value)
+
+    def put_if_absent(self, key: Any, value: Any) -> Any:
+        """The value that was there, which then stays, or None."""
+        raw_key = self._raw_key(key)
+        stored = self._read(raw_key)
+        if stored is None:
+            self._update(raw_key, value)
+            return None
+        return self._decoded(stored)
+
+    def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        for raw_key, value in [(self._raw_key(key), value) for key, value in entries]:
+            self._update(raw_key, value)
+
+    def delete(self, key: Any) -> Any:
+        """The value that was there, or None."""
+        raw_key = self._raw_key(key)
+        stored = self._read(raw_key)
+        self._update(raw_key, None)
+        return None if stored is None else self._decoded(stored)
+
+    def range(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
+        """Both bounds are inclusive; None is unbounded. Nothing if `low` comes after `high`."""
+        return self._scan(*self._raw_bounds(low, high))
+
+    def reverse_range(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
+        return self._scan(*self._raw_bounds(low, high), reverse=True)
+
+    def all(self) -> Iterator[tuple[Any, Any]]:
+        return self._scan(None, None)
+
+    def reverse_all(self) -> Iterator[tuple[Any, Any]]:
+        return self._scan(None, None, reverse=True)
+
+    def prefix_scan(
+        self, prefix: Any, serializer: Serde[Any] | Callable[[Any], bytes]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Entries whose key bytes begin with those that `serializer` makes of `prefix`."""
+        require(prefix, "prefix")
+        require(serializer, "serializer")
+        serialize = serializer.serialize if isinstance(serializer, Serde) else serializer
+        low = serialize(prefix)
+        return self._scan(low, _after_prefix(low), high_inclusive=False)
+
+    def approximate_num_entries(self) -> int:
+        """Without what is still in the cache."""
+        return len(self._entries)
+
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+        self._restoring = True
+        for record in records:
+            if record.value is None:
+                self._entries.delete(record.key)
+            else:
+                self._entries.put(record.key, self._stored(record.value, record.timestamp or 0))
+        self._restoring = False
+
+    # Through the cache
+
+    def _read(self, raw_key: bytes) -> bytes | None:
+        cache = self._cache
+        if cache is None:
+            return self._entries.get(raw_key)
+        entry = cache.get(raw_key)
+        if entry is not None:
+            return self._stored_entry(entry)
+        stored = self._entries.get(raw_key)
+        if stored is not None:
+            overhead = self._stored_overhead
+            timestamp = _unpack_timestamp(stored)[0] if overhead else 0
+            cache.put_clean(raw_key, stored[overhead:], timestamp)
+        return stored
+
+    def _update(self, raw_key: bytes, value: Any) -> None:
+        raw, timestamp = self._encoded(value)
+        if self._cache is None:
+            self._write_through(raw_key, raw, timestamp)
+        else:
+            self._cache.put(raw_key, raw, UNKNOWN, timestamp)
+
+    def _scan(
+        self,
+        low: bytes | None,
+        high: bytes | None,
+        *,
+        high_inclusive: bool = True,
+        reverse: bool = False,
+    ) -> Iterator[tuple[Any, Any]]:
+        if low is not None and high is not None and low > high:
+            return iter(())
+        items = self._items(low, high, high_inclusive=high_inclusive, reverse=reverse)
+        key_of, decoded = self._deserialize_key, self._decoded
+        return ((key_of(key), decoded(stored)) for key, stored in items)
+
+    def _items(
+        self, low: bytes | None, high: bytes | None, *, high_inclusive: bool, reverse: bool
+    ) -> Iterator[Item]:
+        cached = (
+            self._cache.between(low, high, high_inclusive=high_inclusive) if self._cache else []
+        )
+        if not cached:
+            if reverse:
+                return self._entries.reverse_range(low, high)
+            return self._entries.range(low, high, high_inclusive=high_inclusive)
+        merged = dict(self._entries.range(low, high, high_inclusive=high_inclusive))
+        for entry in cached:
+            stored = self._stored_entry(entry)
+            if stored is None:
+                merged.pop(entry.key, None)
+            else:
+                merged[entry.key] = stored
+        return iter(sorted(merged.items(), reverse=reverse))
+
+    # Below the cache
+
+    def _make_map(self, spec: StoreSpec, environment: StoreEnvironment) -> OrderedMap:
+        if isinstance(spec, KeyValueStoreSpec) and spec.backend is Backend.LRU:
+            return LruMap(spec.max_entries or 0, self._log_eviction)
+        return environment.ordered_map(spec.name)
+
+    def _log_eviction(self, key: bytes) -> None:
+        if not self._restoring:
+            self._log_plain(key, None)
+
+    def _read_behind(self, key: bytes) -> bytes | None:
+        return self._entries.get(key)
+
+    def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
+        if raw is None:
+            self._entries.delete(key)
+        else:
+            self._entries.put(key, self._stored(raw, timestamp))
+        self._log_value(key, raw, timestamp)
+
+    def _key_of(self, key: bytes) -> Any:
+        return self._deserialize_key(key)
+
+
+class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
+    """Values are ValueAndTimestamp; the changelog has the timestamps as those of its records.
+
+    `get_value` and `put_value` are the short way for operators: they take and give the value and
+    its timestamp as they are.
+    """
+
+    _last_key: Any = UNKNOWN
+    """The last key that was looked up, and its bytes: most updates follow a lookup of their key."""
+    _last_raw_key = b""
+
+    def get(self, key: Any) -> ValueAndTimestamp | None:
+        found = self.get_value(key)
+        return None if found is None else ValueAndTimestamp(*found)
+
+    def get_value(self, key: Any) -> tuple[Any, int] | None:
+        """(value, timestamp), or None."""
+        if key is None:
+            raise NullArgumentError(f"A key of store {self.name} can't be None")
+        raw_key = self._serialize_key(key)
+        if type(key) is str:
+            self._last_key, self._last_raw_key = key, raw_key
+        cache = self._cache
+        if cache is not None:
+            entry = cache.entries.get(raw_key)
+            if entry is not None:
+                entry.used = tick()
+                raw = entry.raw
+                if raw is None:
+                    return None
+                value = entry.value
+                if value is UNKNOWN:
+                    value = self._deserialize(raw)
+                return value, entry.timestamp
+        stored = self._read(raw_key)
+        if stored is None:
+            return None
+        return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
+
+    def put_value(self, key: Any, value: Any, timestamp: int) -> None:
+        """A value of None deletes."""
+        if key is self._last_key:
+            raw_key = self._last_raw_key
+        elif key is None:
+            raise NullArgumentError(f"A key of store {self.name} can't be None")
+        else:
+            raw_key = self._serialize_key(key)
+        raw = None if value is None else self._serialize(value)
+        if self._cache is None:
+            self._write_through(raw_key, raw, timestamp)
+        else:
+            shared = value if type(value) in IMMUTABLE else UNKNOWN
+            self._cache.put(raw_key, raw, shared, timestamp)
+
+    def put(self, key: Any, value: ValueAndTimestamp | None) -> None:
+        if value is None:
+            self.put_value(key, None, 0)
+        else:
+            self.put_value(key, *value)
+
+
+class SubscriptionStore(TimestampedKeyValueStore):
+    """The subscriptions of a foreign-key join. Its changelog keeps the headers of the records."""
+
+    def prefix_scan(
+        self, prefix: Any, serializer: Serde[Any] | Callable[[Any], bytes] = bytes
+    ) -> Iterator[tuple[Any, Any]]:
+        """Entries whose key bytes begin with `prefix`, which is bytes."""
+        return super().prefix_scan(prefix, serializer)
+
+    def _logged_headers(self, raw: bytes | None) -> Any:
+        return self._context.headers
+
+
+def _after_prefix(prefix: bytes) -> bytes | None:
+    """The first key after all that begin with `prefix`; None if there is no such key."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

@@ -1,0 +1,76 @@
+"""Segments: spans of event time whose entries are kept, and in the end dropped, together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+
+class Segment(Protocol):
+    def clear(self) -> None: ...
+
+
+S = TypeVar("S", bound=Segment)
+
+_MIN_INTERVAL_MS = 60_000
+
+
+def default_segment_interval(retention_ms: int) -> int:
+    return max(retention_ms // 2, _MIN_INTERVAL_MS)
+
+
+class Segments(Generic[S]):
+    """The segments of a store, by number. `make(name)` makes a new one."""
+
+    __slots__ = ("_first_live", "_interval_ms", "_make", "_name", "_retention_ms", "_segments")
+
+    def __init__(
+        self, name: str, retention_ms: int, interval_ms: int, make: Callable[[str], S]
+    ) -> None:
+        self._name = name
+        self._retention_ms = retention_ms
+        self._interval_ms = interval_ms
+        self._make = make
+        self._segments: dict[int, S] = {}
+        self._first_live = 0
+
+    def number_of(self, timestamp: int) -> int:
+        # Rounds towards zero, as Kafka Streams does.
+        interval = self._interval_ms
+        return timestamp // interval if timestamp >= 0 else -(-timestamp // interval)
+
+    def of(self, timestamp: int) -> S | None:
+        """The segment, if it is there."""
+        return self._segments.get(self.number_of(timestamp))
+
+    def make_if_live(self, number: int, stream_time: int) -> S | None:
+        """The segment, made if need be; None if it ended before the retention.
+
+        Drops what has expired.
+        """
+        if number < self.number_of(stream_time - self._retention_ms):
+            return None
+        segment = self._segments.get(number)
+        if segment is None:
+            start = number * self._interval_ms
+            segment = self._segments[number] = self._make(f"{self._name}.{start}")
+        self.expire(stream_time)
+        return segment
+
+    def expire(self, stream_time: int) -> None:
+        first_live = self.number_of(stream_time - self._retention_ms)
+        if first_live > self._first_live:
+            self._first_live = first_live
+            for number in [number for number in self._segments if number < first_live]:
+                self._segments.pop(number).clear()
+
+    def between(self, first: int, last: int, *, forward: bool = True) -> list[tuple[int, S]]:
+        """Numbers and segments of a span of time, in order."""
+        low, high = self.number_of(first), self.number_of(last)
+        numbers = [number for number in self._segments if low <= number <= high]
+        return [(n, self._segments[n]) for n in sorted(numbers, reverse=not forward)]
+
+    def clear(self) -> None:
+        for segment in self._segments.values():
+            segment.clear()
+        self._segments.clear()

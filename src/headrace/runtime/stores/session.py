@@ -1,0 +1,296 @@
+"""Session stores: (key, session) to values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Any
+
+from headrace.core.errors import ArgumentError, StateError, require
+from headrace.core.windowed import LONG_MAX, Windowed
+from headrace.runtime.stores.cache import UNKNOWN, DirtyEntry
+from headrace.runtime.stores.cached import CachedStore
+from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.ordered_map import Item
+from headrace.runtime.stores.segments import default_segment_interval
+from headrace.runtime.stores.time_layout import (
+    IN_MEMORY,
+    PERSISTENT,
+    TIME_ORDERED_SESSIONS,
+    TimeEntries,
+    clamped,
+    upper_bound,
+)
+from headrace.serde.session_store_key import (
+    read_session_store_key,
+    read_time_first_session_store_key,
+    session_store_key,
+    time_first_session_store_key,
+)
+from headrace.topology.stores import Backend, SessionStoreSpec
+
+_NO_SUFFIX = bytes(16)
+_times_at = Struct(">qq").unpack_from
+
+SessionIterator = Iterator[tuple[Windowed[Any], Any]]
+
+
+class SessionStore(CachedStore):
+    """(key, session) to values, kept for the retention after the session's end.
+
+    A put that comes too late is dropped, and counted; it is logged all the same. Sessions of a key
+    come in the order of their ends. Scans of several keys go by segment and then by key bytes in
+    a persistent store, by end and then key in one that is in memory.
+    """
+
+    def __init__(
+        self, spec: SessionStoreSpec, environment: StoreEnvironment, *, keeps_headers: bool = False
+    ) -> None:
+        super().__init__(spec, environment, keeps_headers=keeps_headers, key_overhead=8)
+        in_memory = spec.backend is Backend.IN_MEMORY
+        self._latest_cached_end = -1
+        self._entries = TimeEntries(
+            spec.name,
+            IN_MEMORY if in_memory else TIME_ORDERED_SESSIONS if spec.time_ordered else PERSISTENT,
+            spec.retention_ms,
+            default_segment_interval(spec.retention_ms),
+            environment.ordered_map,
+            _to_time_key,
+            _from_time_key,
+        )
+
+    @property
+    def observed_time(self) -> int:
+        """The latest session end that was put; -1 before the first."""
+        return self._entries.observed_time
+
+    def put(self, session: Windowed[Any], value: Any) -> None:
+        """A value of None deletes the session."""
+        key = self._store_key(session)
+        raw, _ = self._encoded(value)
+        if self._cache is None:
+            self._write_through(key, raw, 0)
+        else:
+            self._put_in_cache(key, raw, session.window.end)
+
+    def remove(self, session: Windowed[Any]) -> None:
+        key = self._store_key(session)
+        if self._cache is None:
+            self._entries.remove(session.window.end, key)
+            self._log_value(key, None, 0)
+        else:
+            self._put_in_cache(key, None, session.window.end)
+
+    def fetch_session(self, key: Any, start: int, end: int) -> Any:
+        """The value of exactly that session, or None."""
+        store_key = session_store_key(self._raw_key(key), start, end)
+        entry = None if self._cache is None else self._cache.get(store_key)
+        stored = self._entries.get(end, store_key) if entry is None else entry.raw
+        return None if stored is None else self._decoded(stored)
+
+    def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> SessionIterator:
+        """Sessions of a key that end at `earliest_end` or later and start at `latest_start` or
+        earlier."""
+        return self._find(key, earliest_end, latest_start, forward=True)
+
+    def backward_find_sessions(
+        self, key: Any, earliest_end: int, latest_start: int
+    ) -> SessionIterator:
+        """In a cached persistent store, an ArgumentError before anything was put: so it is in
+        Kafka Streams."""
+        return self._find(key, earliest_end, latest_start, forward=False)
+
+    def find_sessions_range(
+        self, low: Any, high: Any, earliest_end: int, latest_start: int
+    ) -> SessionIterator:
+        """A bound of None is open."""
+        return self._find_range(low, high, earliest_end, latest_start, forward=True)
+
+    def backward_find_sessions_range(
+        self, low: Any, high: Any, earliest_end: int, latest_start: int
+    ) -> SessionIterator:
+        return self._find_range(low, high, earliest_end, latest_start, forward=False)
+
+    def find_sessions_by_end(self, earliest_end: int, latest_end: int) -> SessionIterator:
+        """Sessions of all keys that end in that time; only of uncached stores that are kept by
+        time (in memory, or time-ordered)."""
+        layout = self._entries.layout
+        if not layout.by_time or self._cache is not None:
+            raise StateError(
+                f"Store {self.name} can't be scanned by session end: it is cached or not "
+                "laid out by time"
+            )
+        first = earliest_end
+        if layout.strict:
+            first = max(first, self._entries.first_readable)
+        items = [] if first > latest_end else self._scan_times(first, latest_end, forward=True)
+        found = [item for item in items if first <= _times_of(item[0])[0] <= latest_end]
+        return self._windowed(self._sorted(found, forward=True) if layout.strict else found)
+
+    def fetch(self, key: Any) -> SessionIterator:
+        return self._find(key, 0, LONG_MAX, forward=True)
+
+    def backward_fetch(self, key: Any) -> SessionIterator:
+        return self._find(key, 0, LONG_MAX, forward=False)
+
+    def fetch_range(self, low: Any, high: Any) -> SessionIterator:
+        return self._find_range(low, high, 0, LONG_MAX, forward=True)
+
+    def backward_fetch_range(self, low: Any, high: Any) -> SessionIterator:
+        return self._find_range(low, high, 0, LONG_MAX, forward=False)
+
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+        for record in records:
+            self._entries.put(_times_of(record.key)[0], record.key, record.value)
+
+    # Through the cache
+
+    def _store_key(self, session: Windowed[Any]) -> bytes:
+        require(session, "session")
+        require(session.window, "session.window")
+        return session_store_key(self._raw_key(session.key), *session.window)
+
+    def _put_in_cache(self, key: bytes, raw: bytes | None, end: int) -> None:
+        if self._cache is not None:
+            self._latest_cached_end = max(self._latest_cached_end, end)
+            self._cache.put(key, raw, UNKNOWN, 0)
+
+    def _find(
+        self, key: Any, earliest_end: int, latest_start: int, *, forward: bool
+    ) -> SessionIterator:
+        raw_key = self._raw_key(key)
+        nothing_cached = (
+            not forward
+            and self._cache is not None
+            and not self._entries.layout.strict
+            and self._latest_cached_end < 0
+        )
+        if latest_start < 0 or nothing_cached:
+            raise ArgumentError("Window start time can't be negative")
+        low = session_store_key(raw_key, 0, clamped(earliest_end))
+        high = session_store_key(raw_key, min(latest_start, LONG_MAX), LONG_MAX)
+        within = _filter(raw_key, raw_key, earliest_end, latest_start)
+        first = max(earliest_end, self._entries.first_readable)
+        items = self._entries.scan_keys(first, LONG_MAX, low, high, forward=forward)
+        return self._windowed(self._merged(items, low, high, within, first, forward=forward))
+
+    def _find_range(
+        self, low: Any, high: Any, earliest_end: int, latest_start: int, *, forward: bool
+    ) -> SessionIterator:
+        raw_low, raw_high = self._raw_bounds(low, high)
+        if raw_low is not None and raw_high is not None and raw_low > raw_high:
+            return iter(())
+        low_key = None if raw_low is None else raw_low + _NO_SUFFIX
+        high_key = None
+        if raw_high is not None:
+            suffix = session_store_key(b"", min(latest_start, LONG_MAX), LONG_MAX)
+            high_key = upper_bound(raw_high, suffix)
+        within = _filter(raw_low, raw_high, earliest_end, latest_start)
+        first = max(earliest_end, self._entries.first_readable)
+        if self._entries.layout.ranges_by_time:
+            items = self._scan_times(first, LONG_MAX, forward=forward)
+        else:
+            items = self._entries.scan_keys(first, LONG_MAX, low_key, high_key, forward=forward)
+        return self._windowed(
+            self._merged(items, low_key, high_key, within, first, forward=forward)
+        )
+
+    def _scan_times(self, first: int, last: int, *, forward: bool) -> list[Item]:
+        low = time_first_session_store_key(b"", 0, clamped(first))
+        high = time_first_session_store_key(b"", 0, min(last, LONG_MAX - 1) + 1)
+        return self._entries.scan_times(first, last, low, high, forward=forward)
+
+    def _merged(
+        self,
+        items: list[Item],
+        low: bytes | None,
+        high: bytes | None,
+        within: Callable[[bytes], bool],
+        first: int,
+        *,
+        forward: bool,
+    ) -> list[Item]:
+        """What the store and the cache have, in the store's order. Only the cache still has
+        sessions that ended before `first`."""
+        found = [item for item in items if within(item[0]) and _times_of(item[0])[0] >= first]
+        cached = [] if self._cache is None else self._cache.between(low, high)
+        cached = [entry for entry in cached if within(entry.key)]
+        if not cached:
+            return self._sorted(found, forward=forward) if self._entries.layout.strict else found
+        merged = dict(found)
+        for entry in cached:
+            if entry.raw is None:
+                merged.pop(entry.key, None)
+            else:
+                merged[entry.key] = entry.raw
+        return self._sorted(list(merged.items()), forward=forward)
+
+    def _sorted(self, items: list[Item], *, forward: bool) -> list[Item]:
+        order = _by_end if self._entries.layout.strict else self._by_key
+        return sorted(items, key=order, reverse=not forward)
+
+    def _by_key(self, item: Item) -> tuple[int, bytes]:
+        return self._entries.segment_number(_times_of(item[0])[0]), item[0]
+
+    def _windowed(self, items: list[Item]) -> SessionIterator:
+        key_of, decoded = self._key_of, self._decoded
+        return ((key_of(key), decoded(stored)) for key, stored in items)
+
+    # Below the cache
+
+    def _read_behind(self, key: bytes) -> bytes | None:
+        return self._entries.get(_times_of(key)[0], key)
+
+    def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
+        end, _ = _times_of(key)
+        if not self._entries.put(end, key, raw):
+            self._context.drop(
+                f"session end {end} is older than the retention of store {self.name}, whose time "
+                f"is {self._entries.observed_time}"
+            )
+        self._log_value(key, raw, timestamp)
+
+    def _key_of(self, key: bytes) -> Windowed[Any]:
+        raw_key, window = read_session_store_key(key)
+        return Windowed(self._deserialize_key(raw_key), window)
+
+    def _result_timestamp(self, update: DirtyEntry) -> int:
+        return _times_of(update.key)[0]
+
+
+def _times_of(key: bytes) -> tuple[int, int]:
+    """End and start."""
+    end, start = _times_at(key, len(key) - 16)
+    return end, start
+
+
+def _by_end(item: Item) -> tuple[int, bytes, int]:
+    """By end, then key, then the latest start first."""
+    end, start = _times_of(item[0])
+    return end, item[0][:-16], -start
+
+
+def _to_time_key(key: bytes) -> bytes:
+    raw_key, window = read_session_store_key(key)
+    return time_first_session_store_key(raw_key, *window)
+
+
+def _from_time_key(key: bytes) -> bytes:
+    raw_key, window = read_time_first_session_store_key(key)
+    return session_store_key(raw_key, *window)
+
+
+def _filter(
+    low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int
+) -> Callable[[bytes], bool]:
+    def within(store_key: bytes) -> bool:
+        key = store_key[:-16]
+        end, start = _times_of(store_key)
+        return (
+            (low is None or key >= low)
+            and (high is None or key <= high)
+            and end >= earliest_end
+            and start <= latest_start
+        )
+
+    return within

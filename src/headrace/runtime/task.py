@@ -1,0 +1,436 @@
+"""A task: one partition of a part of a topology, with its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.core.clock import Clock
+from headrace.core.config import StreamsConfig
+from headrace.core.errors import ConfigError, HeadraceError, StateError, StreamsError
+from headrace.core.handlers import log_and_continue
+from headrace.core.record import (
+    NO_HEADERS,
+    ConsumerRecord,
+    Header,
+    Headers,
+    TaskId,
+    TopicPartition,
+)
+from headrace.metrics.registry import Metrics
+from headrace.runtime import operators as _operators  # noqa: F401  registers the compilers
+from headrace.runtime.context import NO_RECORD, RecordContext, TaskContext
+from headrace.runtime.failure import FailureHandling, ProcessingFailed, users_part
+from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
+from headrace.runtime.processor import ReadOnlyStore
+from headrace.runtime.punctuation import PunctuationQueue, Schedule
+from headrace.runtime.serdes import SerdeResolver
+from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
+from headrace.runtime.wiring import Wiring
+from headrace.topology.nodes import ProcessorNode, SourceNode
+from headrace.topology.processor import PunctuationType
+from headrace.topology.timestamps import fail_on_invalid
+from headrace.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records of one partition as columns, in the order of their offsets.
+
+    `headers` None: no record has any.
+    """
+
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Sequence[Header]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """What a task runs: some nodes of a topology, and the partitions that its sources read.
+
+    The partition of a source that reads a pattern is named by the pattern.
+    """
+
+    id: TaskId
+    topology: Topology
+    nodes: tuple[str, ...]
+    inputs: Mapping[TopicPartition, str]
+    config: StreamsConfig
+    partitions_of: Callable[[str], int] = field(default=lambda topic: 1)
+
+
+class StreamTask:
+    """Give it records, and it gives back records (`outbox`) and state.
+
+    It neither reads nor writes Kafka, and doesn't know when a commit is due. Call `commit` to have
+    held-back updates flushed; what is then in the outbox, and `positions`, belong together.
+    """
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        clock: Clock,
+        *,
+        global_stores: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.id = spec.id
+        self.metrics = Metrics(str(spec.id))
+        self.context = TaskContext(spec.id, spec.config, clock, self.metrics)
+        self.outbox: list[Any] = []
+        """What was sent, as tuples with the fields of ProducerRecord, in order."""
+        self.positions: dict[TopicPartition, int] = {}
+        """The offset after the last processed record of each input partition."""
+        self._spec = spec
+        self._resolve_serde = SerdeResolver(spec.config)
+        self._failures = FailureHandling(self.context, self.outbox)
+        self._stream_time_punctuations = PunctuationQueue()
+        self._wall_clock_punctuations = PunctuationQueue()
+        self._current_node: str | None = None
+        self.stores = self._build_stores()
+        self._wired = Wiring(
+            topology=spec.topology,
+            context=self.context,
+            failures=self._failures,
+            outbox=self.outbox,
+            stores=self.stores,
+            global_stores={
+                name: ReadOnlyStore(store) for name, store in (global_stores or {}).items()
+            },
+            resolve_serde=self._resolve_serde,
+            partitions_of=spec.partitions_of,
+            schedule=self._schedule,
+            topic_name=self._topic_name,
+        ).wire(spec.nodes)
+        self._group = PartitionGroup(
+            [RecordQueue(part, self._source(name)) for part, name in spec.inputs.items()],
+            spec.config["max.task.idle.ms"],
+        )
+        self._initialize()
+
+    # Input
+
+    def add_records(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
+        """Queue records; `process_next` takes them in the order of Kafka Streams."""
+        self._group.add(partition, records)
+
+    @property
+    def has_records(self) -> bool:
+        return self._group.has_records()
+
+    def is_processable(self) -> bool:
+        """Whether a record is queued, and no empty input is still waited for."""
+        return self._group.is_ready(self.context.clock.now_ms())
+
+    def process_next(self) -> None:
+        """Process the queued record that is next."""
+        queue = self._group.next_queue()
+        record, offset = queue.poll()
+        if record is not None:
+            self._process(queue.source, record)
+        self.positions[queue.partition] = offset + 1
+
+    def process_columns(self, partition: TopicPartition, columns: Columns) -> None:
+        """Process many records of one partition at once; nothing may be queued.
+
+        The same as adding and processing them one by one, at a fraction of the cost.
+        """
+        if self.has_records:
+            raise StateError("process_columns() can't overtake records that are queued")
+        queue = self._group.queues[partition]
+        source, context = queue.source, self.context
+        deserialize_key, deserialize_value = source.deserialize_key, source.deserialize_value
+        forward = source.forward
+        reads_timestamp = source.timestamp_of is fail_on_invalid
+        stream_time, partition_time = context.stream_time, queue.partition_time
+        next_punctuation = self._stream_time_punctuations.next_due
+        count = 0
+        context.topic, context.partition = partition
+        headers: Sequence[Header] = NO_HEADERS
+        rows = zip(
+            columns.offsets,
+            columns.timestamps,
+            columns.keys,
+            columns.values,
+            columns.headers or _repeat_none(len(columns.offsets)),
+            strict=True,
+        )
+        try:
+            for offset, timestamp, raw_key, raw_value, raw_headers in rows:
+                try:
+                    key = None if raw_key is None else deserialize_key(raw_key)
+                    value = None if raw_value is None else deserialize_value(raw_value)
+                except Exception:
+                    key = value = None
+                    readable = False
+                else:
+                    readable = reads_timestamp and timestamp >= 0
+                if not readable:
+                    # The slow way: handlers, and timestamp extractors of one's own.
+                    raw = ConsumerRecord(
+                        partition.topic,
+                        partition.partition,
+                        offset,
+                        timestamp,
+                        raw_key,
+                        raw_value,
+                        raw_headers or NO_HEADERS,
+                    )
+                    stamped = source.read(raw, partition_time)
+                    if stamped is None:
+                        count += 1
+                        continue
+                    key, value, timestamp = stamped.key, stamped.value, stamped.timestamp
+                headers = Headers(raw_headers) if raw_headers else NO_HEADERS
+                context.offset = offset
+                context.timestamp = timestamp
+                context.headers = headers
+                context.raw_key = raw_key
+                context.raw_value = raw_value
+                if timestamp > partition_time:
+                    partition_time = timestamp
+                    if timestamp > stream_time:
+                        context.stream_time = stream_time = timestamp
+                forward(key, value)
+                count += 1
+                if stream_time >= next_punctuation:
+                    self.punctuate_stream_time()
+                    next_punctuation = self._stream_time_punctuations.next_due
+                    context.topic, context.partition = partition
+        except ProcessingFailed as failure:
+            raise self._failures.processing_error(failure) from users_part(failure.error)
+        finally:
+            queue.partition_time = partition_time
+            self.metrics.processed.record(count)
+            if count:
+                self.positions[partition] = columns.offsets[count - 1] + 1
+            context.restore(NO_RECORD)
+
+    def partition_time(self, partition: TopicPartition) -> int:
+        """The highest timestamp processed of a partition; -1 before the first."""
+        return self._group.queues[partition].partition_time
+
+    def resume_at(self, partition: TopicPartition, position: int, partition_time: int) -> None:
+        """Go on where an earlier task of the same partition stopped."""
+        self.positions[partition] = position
+        self._group.queues[partition].partition_time = partition_time
+        self.context.stream_time = max(self.context.stream_time, partition_time)
+
+    # Time
+
+    def punctuate_stream_time(self) -> None:
+        now = self.context.stream_time
+        if now >= 0:
+            self._punctuate(self._stream_time_punctuations, now)
+
+    def punctuate_wall_clock(self) -> None:
+        self._punctuate(self._wall_clock_punctuations, self.context.clock.now_ms())
+
+    @property
+    def next_wall_clock_punctuation(self) -> int:
+        """When the next one is due; NEVER if there is none."""
+        return self._wall_clock_punctuations.next_due
+
+    # State
+
+    def commit(self) -> None:
+        """Flush the record caches: updates that were held back go downstream and to changelogs."""
+        self.context.commit_requested = False
+        try:
+            for store in self.stores.values():
+                store.flush()
+        except ProcessingFailed as failure:
+            raise self._failures.processing_error(failure) from users_part(failure.error)
+        finally:
+            self.context.restore(NO_RECORD)
+        self.metrics.committed.record()
+
+    def changelog_topic(self, store: str) -> str | None:
+        """The topic that the store is restored from; None if it can't be restored."""
+        source_topic = self._spec.topology.source_topics_of_stores.get(store)
+        if source_topic is not None:
+            return self._topic_name(source_topic)
+        if not self.stores[store].spec.logging:
+            return None
+        return f"{self.context.application_id}-{store}-changelog"
+
+    def close(self) -> None:
+        for name, close in self._wired.on_close:
+            self._current_node = name
+            close()
+        for store in self.stores.values():
+            store.close()
+
+    # How it is put together
+
+    def _build_stores(self) -> dict[str, Any]:
+        environment = StoreEnvironment(
+            context=self.context,
+            resolve_serde=self._resolve_serde,
+            log=self._log,
+            cache=RecordCache(self._spec.config["statestore.cache.max.bytes"], self.context),
+        )
+        specs = self._spec.topology.stores
+        names: dict[str, None] = {}
+        for node in self._spec.nodes:
+            spec = self._spec.topology.nodes[node]
+            if isinstance(spec, ProcessorNode):
+                names.update(dict.fromkeys(spec.stores))
+        return {name: self._build_store(specs[name], environment) for name in names}
+
+    def _build_store(self, spec: Any, environment: StoreEnvironment) -> Any:
+        try:
+            return build_store(spec, environment)
+        except ConfigError as error:
+            raise StreamsError(f"Store {spec.name} can't start: {error}") from error
+
+    def _log(
+        self,
+        store: str,
+        key: bytes,
+        value: bytes | None,
+        timestamp: int | None,
+        headers: Sequence[Header],
+    ) -> None:
+        topic = f"{self.context.application_id}-{store}-changelog"
+        self.outbox.append((topic, self.id.partition, key, value, timestamp, tuple(headers)))
+
+    def _source(self, name: str) -> Source:
+        spec = self._spec.topology.nodes[name]
+        assert isinstance(spec, SourceNode)
+        try:
+            key_serde = self._resolve_serde(spec.key_serde, "key")
+            value_serde = self._resolve_serde(spec.value_serde, "value")
+        except ConfigError as error:
+            raise StreamsError(f"Source {name} can't start: {error}") from error
+        extractor = spec.timestamp_extractor or self._spec.config["default.timestamp.extractor"]
+        if self._is_internal(spec):
+            extractor = None
+        return Source(
+            name,
+            self._wired.functions[name],
+            key_serde.deserialize,
+            value_serde.deserialize,
+            extractor or fail_on_invalid,
+            self.context,
+            self._failures,
+        )
+
+    def _is_internal(self, source: SourceNode) -> bool:
+        return any(topic in self._spec.topology.internal_topics for topic in source.topics)
+
+    def _topic_name(self, topic: str) -> str:
+        if topic in self._spec.topology.internal_topics:
+            return f"{self.context.application_id}-{topic}"
+        return topic
+
+    def _initialize(self) -> None:
+        for name, init in self._wired.on_init:
+            self._current_node = name
+            try:
+                init()
+            except HeadraceError as error:
+                raise StreamsError(f"Processor {name} could not be initialized: {error}") from error
+            except Exception as error:
+                raise StreamsError(
+                    f"Processor {name} could not be initialized: {error!r}"
+                ) from users_part(error)
+
+    def _process(self, source: Source, record: StampedRecord) -> None:
+        context, raw = self.context, record.raw
+        context.restore(
+            RecordContext(
+                record.timestamp,
+                Headers(raw.headers) if raw.headers else NO_HEADERS,
+                raw.topic,
+                raw.partition,
+                raw.offset,
+                raw.key,
+                raw.value,
+            )
+        )
+        context.stream_time = max(context.stream_time, record.timestamp)
+        try:
+            source.forward(record.key, record.value)
+        except ProcessingFailed as failure:
+            raise self._failures.processing_error(failure) from users_part(failure.error)
+        self.metrics.processed.record()
+        context.restore(NO_RECORD)
+
+    def _schedule(
+        self,
+        node: str,
+        interval_ms: int,
+        kind: PunctuationType,
+        callback: Callable[[int], None],
+        start_ms: int | None = None,
+    ) -> Schedule:
+        by_stream_time = kind is PunctuationType.STREAM_TIME
+        now = self.context.stream_time if by_stream_time else self.context.clock.now_ms()
+        if start_ms is None:
+            # Stream time counts from the epoch on, the wall clock from now on.
+            start_ms = 0 if by_stream_time else now + interval_ms
+            schedule = Schedule(start_ms, 0, interval_ms, node, callback)
+        else:
+            schedule = Schedule(start_ms, 0, interval_ms, node, callback)
+            if start_ms < now:
+                schedule.advance_past(now)
+        queue = self._stream_time_punctuations if by_stream_time else self._wall_clock_punctuations
+        queue.add(schedule)
+        return schedule
+
+    def _punctuate(self, queue: PunctuationQueue, now: int) -> None:
+        self.metrics.punctuated.record(queue.punctuate(now, self._fire))
+
+    def _fire(self, node: str, timestamp: int, callback: Callable[[int], None]) -> None:
+        context = self.context
+        context.restore(NO_RECORD._replace(timestamp=timestamp))
+        try:
+            callback(timestamp)
+        except ProcessingFailed as failure:
+            raise self._failures.processing_error(failure) from users_part(failure.error)
+        except Exception as error:
+            self._failures.punctuation_failed(node, error)
+        finally:
+            context.restore(NO_RECORD)
+
+
+class GlobalTask:
+    """Keeps the global stores of a topology up to date. A record that can't be read is skipped."""
+
+    def __init__(self, spec: TaskSpec, clock: Clock) -> None:
+        config = StreamsConfig(
+            {
+                **{key: spec.config[key] for key in spec.config if spec.config.is_given(key)},
+                "deserialization.exception.handler": log_and_continue,
+                "processing.exception.handler": None,
+                "statestore.cache.max.bytes": 0,
+            }
+        )
+        self._task = StreamTask(
+            TaskSpec(spec.id, spec.topology, spec.nodes, spec.inputs, config), clock
+        )
+
+    @property
+    def stores(self) -> Mapping[str, Any]:
+        return self._task.stores
+
+    @property
+    def metrics(self) -> Metrics:
+        return self._task.metrics
+
+    def update(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
+        self._task.add_records(partition, records)
+        while self._task.has_records:
+            self._task.process_next()
+        self._task.commit()
+
+    def close(self) -> None:
+        self._task.close()
+
+
+def _repeat_none(times: int) -> Sequence[None]:
+    return (None,) * times

@@ -1,0 +1,255 @@
+"""From the nodes of a topology to functions that call each other.
+
+Every node becomes one function of (key, value) that holds the functions of its children, so that a
+record runs through a chain of plain calls. Nodes are made from the last to the first, since a node
+needs its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.core.errors import HandlerError, StreamsError
+from headrace.core.handlers import Stage
+from headrace.core.record import ProducerRecord
+from headrace.runtime.context import Process, TaskContext
+from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe
+from headrace.runtime.operator import OperatorNode, compile_operator
+from headrace.serde.serde import Serde, SerdeLike
+from headrace.topology import operators
+from headrace.topology.nodes import ProcessorNode, SinkNode, SourceNode
+from headrace.topology.operators import Operator
+from headrace.topology.topology import Topology
+
+SHARES_HEADERS: frozenset[type[Operator]] = frozenset(
+    {
+        operators.Filter,
+        operators.Peek,
+        operators.Branch,
+        operators.PassThrough,
+        operators.RepartitionFilter,
+        operators.JoinWindowPut,
+        operators.Process,
+        operators.ProcessValues,
+    }
+)
+"""Operators that pass a record's own headers on. All others give their children a copy, so that a
+processor that changes headers in place is seen by its own siblings only."""
+
+USER_PROCESSORS = (operators.Process, operators.ProcessValues)
+
+
+@dataclass(slots=True)
+class Wiring:
+    """Everything that is needed to turn nodes into functions."""
+
+    topology: Topology
+    context: TaskContext
+    failures: FailureHandling
+    outbox: list[Any]
+    stores: Mapping[str, Any]
+    global_stores: Mapping[str, Any]
+    resolve_serde: Callable[[SerdeLike, str], Serde[Any]]
+    partitions_of: Callable[[str], int]
+    schedule: Callable[..., Any]
+    topic_name: Callable[[str], str]
+    """The full name of a topic: internal ones have the application id in front."""
+
+    def wire(self, names: tuple[str, ...]) -> WiredNodes:
+        wired = WiredNodes({}, [], [])
+        nodes: list[OperatorNode] = []
+        shared: dict[str, Any] = {}
+        for name in reversed(names):
+            spec = self.topology.nodes[name]
+            children = {
+                child: wired.functions[child]
+                for child in self.topology.children(name)
+                if child in wired.functions
+            }
+            match spec:
+                case SourceNode():
+                    wired.functions[name] = _to_all(list(children.values()))
+                case SinkNode():
+                    wired.functions[name] = self._sink(spec)
+                case ProcessorNode():
+                    node = self._operator_node(spec, children, shared)
+                    nodes.append(node)
+                    wired.functions[name] = self._guarded(
+                        name, compile_operator(spec.operator, node)
+                    )
+        for node in reversed(nodes):
+            wired.on_init.extend((node.name, callback) for callback in node.on_init)
+            wired.on_close.extend((node.name, callback) for callback in node.on_close)
+        return wired
+
+    def _operator_node(
+        self, spec: ProcessorNode, children: dict[str, Process], shared: dict[str, Any]
+    ) -> OperatorNode:
+        forward = _to_all(list(children.values()))
+        if type(spec.operator) not in SHARES_HEADERS and self._reaches_processor(spec.name):
+            forward = _isolated(self.context, forward)
+        return OperatorNode(
+            name=spec.name,
+            context=self.context,
+            forward=forward,
+            children=children,
+            stores={**self.global_stores, **{name: self.stores[name] for name in spec.stores}},
+            resolve_serde=self.resolve_serde,
+            schedule=self.schedule,
+            shared=shared,
+        )
+
+    def _reaches_processor(self, name: str) -> bool:
+        for child in self.topology.children(name):
+            spec = self.topology.nodes[child]
+            if isinstance(spec, ProcessorNode) and (
+                isinstance(spec.operator, USER_PROCESSORS) or self._reaches_processor(child)
+            ):
+                return True
+        return False
+
+    def _guarded(self, name: str, process: Process) -> Process:
+        failed = self.failures.processing_failed
+
+        def guarded(key: Any, value: Any) -> None:
+            try:
+                process(key, value)
+            except (ProcessingFailed, HandlerError):
+                raise
+            except Exception as error:
+                failed(name, key, value, error)
+
+        return guarded
+
+    def _sink(self, spec: SinkNode) -> Process:
+        try:
+            key_serde = self.resolve_serde(spec.key_serde, "key")
+            value_serde = self.resolve_serde(spec.value_serde, "value")
+        except StreamsError as error:
+            raise StreamsError(f"Sink {spec.name} can't start: {error}") from error
+        return Sink(self, spec, key_serde, value_serde).compiled()
+
+
+@dataclass(slots=True)
+class WiredNodes:
+    """The functions of all nodes, and what to call before the first and after the last record."""
+
+    functions: dict[str, Process]
+    on_init: list[tuple[str, Callable[[], None]]]
+    on_close: list[tuple[str, Callable[[], None]]]
+
+
+def _to_all(children: list[Process]) -> Process:
+    if len(children) == 1:
+        return children[0]
+    targets = tuple(children)
+
+    def forward(key: Any, value: Any) -> None:
+        for target in targets:
+            target(key, value)
+
+    return forward
+
+
+def _isolated(context: TaskContext, forward: Process) -> Process:
+    """Forward with a copy of the headers, if there are any to be changed."""
+
+    def isolated(key: Any, value: Any) -> None:
+        headers = context.headers
+        context.headers = tuple(headers)
+        try:
+            forward(key, value)
+        finally:
+            context.headers = headers
+
+    return isolated
+
+
+class Sink:
+    """Serializes records and puts them into the task's outbox."""
+
+    def __init__(
+        self, wiring: Wiring, spec: SinkNode, key_serde: Serde[Any], value_serde: Serde[Any]
+    ) -> None:
+        self._wiring = wiring
+        self._context = wiring.context
+        self._spec = spec
+        self._serialize_key = key_serde.serialize
+        self._serialize_value = value_serde.serialize
+
+    def compiled(self) -> Process:
+        if callable(self._spec.topic) or self._spec.partitioner is not None:
+            return self._send_anywhere
+        return self._to_one_topic(self._wiring.topic_name(self._spec.topic))
+
+    def _to_one_topic(self, topic: str) -> Process:
+        """The way of most records: one topic, and the default partitioner."""
+        context = self._context
+        serialize_key, serialize_value = self._serialize_key, self._serialize_value
+        send = self._wiring.outbox.append
+
+        def process(key: Any, value: Any) -> None:
+            try:
+                raw_key = None if key is None else serialize_key(key)
+                raw_value = None if value is None else serialize_value(value)
+            except Exception:
+                # Rare: find out which of the two it was.
+                self._send(topic, None, key, value)
+                return
+            headers = context.headers
+            send(
+                (
+                    topic,
+                    None,
+                    raw_key,
+                    raw_value,
+                    context.timestamp,
+                    tuple(headers) if headers else (),
+                )
+            )
+
+        return process
+
+    def _send_anywhere(self, key: Any, value: Any) -> None:
+        spec, context = self._spec, self._context
+        if callable(spec.topic):
+            topic = spec.topic(key, value, context.snapshot())
+        else:
+            topic = self._wiring.topic_name(spec.topic)
+        if spec.partitioner is None:
+            self._send(topic, None, key, value)
+            return
+        partitions = spec.partitioner(topic, key, value, self._wiring.partitions_of(topic))
+        if partitions is None or isinstance(partitions, int):
+            self._send(topic, partitions, key, value)
+            return
+        if not partitions:
+            context.drop(f"the partitioner of sink {spec.name} gave no partition of {topic}")
+        for partition in partitions:
+            self._send(topic, partition, key, value)
+
+    def _send(self, topic: str, partition: int | None, key: Any, value: Any) -> None:
+        context = self._context
+        headers = tuple(context.headers)
+        unsent = ProducerRecord(topic, partition, key, value, context.timestamp, headers)
+        stage = Stage.SERIALIZE_KEY
+        try:
+            raw_key = None if key is None else self._serialize_key(key)
+            stage = Stage.SERIALIZE_VALUE
+            raw_value = None if value is None else self._serialize_value(value)
+        except TypeError as error:
+            raise StreamsError(self._wrong_type(stage, unsent, error)) from error
+        except Exception as error:
+            self._wiring.failures.serialization_failed(stage, self._spec.name, unsent, error)
+            return
+        self._wiring.outbox.append(unsent._replace(key=raw_key, value=raw_value))
+
+    def _wrong_type(self, stage: Stage, record: ProducerRecord, error: TypeError) -> str:
+        what = record.key if stage is Stage.SERIALIZE_KEY else record.value
+        return (
+            f"Could not {stage.value} for topic {record.topic} (sink {self._spec.name}): the serde "
+            f"doesn't take a {type(what).__name__} ({describe(error)}). Give the sink the right "
+            "serde, or set default.key.serde and default.value.serde."
+        )

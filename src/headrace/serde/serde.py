@@ -1,0 +1,40 @@
+"""What a serde is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)  # without slots, so that Serde[str](…) can be written
+class Serde(Generic[T]):
+    """Two functions: value to bytes, and bytes to value.
+
+    Neither is ever called with None: a null key or value has no bytes. A value or bytes that
+    can't be handled may raise anything; the runtime adds where it happened.
+
+    >>> upper = Serde(lambda text: text.upper().encode(), lambda data: data.decode().lower())
+    """
+
+    serialize: Callable[[T], bytes]
+    deserialize: Callable[[bytes], T]
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedSerde:
+    """A serde made of others that may be the configured defaults, which are known only at run time.
+
+    `make(*parts)` is called with the resolved parts. A part that is None stands for the default
+    key serde if its role in `roles` is "key", else for the default value serde.
+    """
+
+    make: Callable[..., Serde[Any]]
+    parts: tuple[SerdeLike, ...]
+    roles: tuple[str, ...]
+
+
+SerdeLike: TypeAlias = "Serde[Any] | DerivedSerde | None"
+"""A serde, one to be derived, or None: the default serde of the configuration."""

@@ -1,0 +1,392 @@
+"""Runs a topology record by record, with no Kafka and no Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, TypeVar
+
+from headrace.core.clock import ManualClock, SystemClock
+from headrace.core.config import StreamsConfig
+from headrace.core.duration import to_ms
+from headrace.core.errors import ArgumentError
+from headrace.core.record import Header, ProducerRecord, TaskId, TopicPartition
+from headrace.metrics.registry import MetricName
+from headrace.runtime.task import GlobalTask, StreamTask, TaskSpec
+from headrace.serde.murmur2 import partition_for
+from headrace.serde.serde import Serde
+from headrace.testing.topic_log import TopicLog
+from headrace.testing.topics import TestInputTopic, TestOutputTopic
+from headrace.topology.nodes import SourceNode
+from headrace.topology.partitions import PartitionCounts
+from headrace.topology.topology import Topology
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_UNTHROTTLED = {
+    "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": 0,
+    "__emit.interval.ms.kstreams.windowed.aggregation__": 0,
+}
+"""The clock stands still, so that results which are looked for every second would never come."""
+
+
+class TopologyTestDriver:
+    """Processes each record that is piped in completely before the next: processing, stream-time
+    punctuations, a commit, and then whatever that wrote to topics that the topology reads.
+
+    With `partitions` (a number for all topics, or one for each) every sub-topology has that many
+    tasks, records are partitioned by key, and repartition topics really repartition. Without it,
+    one task with one stream time runs the whole topology, as Kafka Streams' own driver does.
+
+    The wall clock stands still until `advance_wall_clock_time`. Use the driver as a context manager,
+    or call `close`.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topology: Topology,
+        config: Mapping[str, Any] | None = None,
+        *,
+        partitions: int | Mapping[str, int] | None = None,
+        wall_clock_start_ms: int | None = None,
+    ) -> None:
+        self._topology = topology
+        self._config = StreamsConfig({**_UNTHROTTLED, **(config or {})})
+        start = SystemClock().now_ms() if wall_clock_start_ms is None else wall_clock_start_ms
+        self.clock = ManualClock(start)
+        self._partitions = partitions
+        self._log = TopicLog()
+        self._sent: list[ProducerRecord] = []
+        self._unread: defaultdict[str, deque[ProducerRecord]] = defaultdict(deque)
+        self._produced: set[str] = set()
+        self._layout = Layout(topology, self._config, partitions)
+        self._start()
+
+    # Topics
+
+    def input_topic(
+        self,
+        name: str,
+        key: Serde[K],
+        value: Serde[V],
+        *,
+        start: datetime | int | None = None,
+        advance: timedelta = timedelta(0),
+    ) -> TestInputTopic[K, V]:
+        """A topic to pipe records into.
+
+        A record without a timestamp gets `start` (default: the wall clock's time), which moves on
+        by `advance` with each.
+        """
+        return TestInputTopic(self, name, key, value, start, advance)
+
+    def output_topic(self, name: str, key: Serde[K], value: Serde[V]) -> TestOutputTopic[K, V]:
+        """A topic to read results from."""
+        return TestOutputTopic(self, name, key, value)
+
+    def pipe(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int,
+        headers: Iterable[Header] = (),
+        partition: int | None = None,
+    ) -> None:
+        """Pipe a record as bytes, and process all that follows from it."""
+        record = ProducerRecord(topic, partition, key, value, timestamp, tuple(headers))
+        if not self._layout.is_read(topic):
+            raise ArgumentError(
+                f"The topology doesn't read topic {topic!r}. It reads: "
+                f"{', '.join(self._layout.source_topics())}."
+            )
+        self._deliver(record)
+        self._process_all()
+
+    def take_output(self) -> list[ProducerRecord]:
+        """Every record sent since the last call, also to repartition and changelog topics, in order."""
+        sent, self._sent = self._sent, []
+        return sent
+
+    def next_output(self, topic: str) -> ProducerRecord | None:
+        """The next record of a topic that was not read yet."""
+        unread = self._unread[topic]
+        return unread.popleft() if unread else None
+
+    def unread(self, topic: str) -> int:
+        """How many records of a topic were not read yet."""
+        return len(self._unread[topic])
+
+    def produced_topic_names(self) -> set[str]:
+        """All topics that something was written to."""
+        return set(self._produced)
+
+    # Time
+
+    def advance_wall_clock_time(self, by: timedelta) -> None:
+        """Move the wall clock; punctuations that are due run once each, then what follows from them."""
+        self.clock.advance(to_ms(by, "The advance"))
+        for task in self._tasks:
+            task.punctuate_wall_clock()
+            task.commit()
+        self._collect_output()
+        self._process_all()
+
+    # State
+
+    def store(self, name: str, partition: int = 0) -> Any:
+        """A state store, by its name and, if there are several, its partition."""
+        for task in self._tasks:
+            if name in task.stores and task.id.partition == partition:
+                return task.stores[name]
+        if self._global is not None and name in self._global.stores:
+            return self._global.stores[name]
+        known = sorted({known for task in self._tasks for known in task.stores})
+        raise ArgumentError(
+            f"There is no store {name!r} with partition {partition}. "
+            f"The stores are: {', '.join(known) or 'none'}."
+        )
+
+    def stores(self, partition: int = 0) -> dict[str, Any]:
+        """All stores of a partition, global ones too."""
+        stores: dict[str, Any] = {}
+        for task in self._tasks:
+            if task.id.partition == partition:
+                stores.update(task.stores)
+        if self._global is not None:
+            stores.update(self._global.stores)
+        return stores
+
+    def metrics(self) -> dict[MetricName, int]:
+        """All metrics of all tasks."""
+        registries = [task.metrics for task in self._tasks]
+        if self._global is not None:
+            registries.append(self._global.metrics)
+        return {name: value for metrics in registries for name, value in metrics.values().items()}
+
+    @property
+    def dropped_records(self) -> int:
+        """How many records were dropped so far."""
+        return sum(
+            value for name, value in self.metrics().items() if name.name == "dropped-records-total"
+        )
+
+    def crash(self) -> None:
+        """Lose all tasks, and start again from what was committed: positions and changelogs."""
+        committed = [
+            (
+                task.positions,
+                {part: task.partition_time(part) for part in task.positions},
+                task.context.processor_metadata,
+            )
+            for task in self._tasks
+        ]
+        self._start()
+        for task, (positions, times, metadata) in zip(self._tasks, committed, strict=True):
+            task.context.processor_metadata.update(metadata)
+            for partition, position in positions.items():
+                task.resume_at(partition, position, times[partition])
+            self._restore(task)
+            for partition in self._layout.inputs(task.id):
+                waiting = self._log.read(partition, task.positions.get(partition, 0))
+                task.add_records(partition, waiting)
+        self._process_all()
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.close()
+        if self._global is not None:
+            self._global.close()
+
+    def __enter__(self) -> TopologyTestDriver:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After an error the tasks are in an unknown state: closing them could hide it.
+        if error is None:
+            self.close()
+
+    # How it works
+
+    def _start(self) -> None:
+        self._global = None
+        global_spec = self._layout.global_task()
+        if global_spec is not None:
+            self._global = GlobalTask(global_spec, self.clock)
+            for partition in global_spec.inputs:
+                self._global.update(partition, self._log.read(partition))
+        global_stores = self._global.stores if self._global is not None else {}
+        self._tasks = [
+            StreamTask(spec, self.clock, global_stores=global_stores)
+            for spec in self._layout.tasks()
+        ]
+
+    def _restore(self, task: StreamTask) -> None:
+        for name, store in task.stores.items():
+            topic = task.changelog_topic(name)
+            if topic is None:
+                continue
+            partition = TopicPartition(topic, task.id.partition)
+            records = self._log.read(partition)
+            if partition in task.positions:
+                # Restored from its source topic: only what was processed already.
+                records = records[: task.positions[partition]]
+            store.restore((r.key, r.value, r.timestamp, r.headers) for r in records)
+
+    def _process_all(self) -> None:
+        while True:
+            task = next((task for task in self._tasks if task.is_processable()), None)
+            if task is None:
+                return
+            task.process_next()
+            task.punctuate_stream_time()
+            task.commit()
+            self._collect_output()
+
+    def _collect_output(self) -> None:
+        for task in self._tasks:
+            sent = [ProducerRecord(*fields) for fields in task.outbox]
+            task.outbox.clear()
+            self._sent.extend(sent)
+            for record in sent:
+                self._unread[record.topic].append(record)
+                self._produced.add(record.topic)
+                self._deliver(record)
+
+    def _deliver(self, record: ProducerRecord) -> None:
+        """Write a record to its topic, and hand it to the tasks that read it."""
+        partition = record.partition
+        if partition is None:
+            partition = self._layout.partition_of(record)
+        name = self._layout.input_name(record.topic)
+        written = self._log.append(record, TopicPartition(name, partition))
+        target = TopicPartition(name, partition)
+        for task in self._tasks:
+            if target in self._layout.inputs(task.id):
+                task.add_records(target, [written])
+        if self._global is not None and self._layout.is_global(record.topic):
+            self._global.update(target, [written])
+
+
+class Layout:
+    """Which tasks there are, and which partitions they read."""
+
+    def __init__(
+        self, topology: Topology, config: StreamsConfig, partitions: int | Mapping[str, int] | None
+    ) -> None:
+        self._topology = topology
+        self._config = config
+        self._one_task = partitions is None
+        self._given = partitions if partitions is not None else 1
+        self._counts = PartitionCounts(topology, self._external_count)
+        self._prefix = f"{config.application_id}-"
+        self._patterns = [
+            node.pattern
+            for node in topology.nodes.values()
+            if isinstance(node, SourceNode) and node.pattern is not None
+        ]
+        self._tasks = {spec.id: spec for spec in self._make_tasks()}
+        self._global = self._make_global_task()
+
+    def tasks(self) -> Iterable[TaskSpec]:
+        return self._tasks.values()
+
+    def global_task(self) -> TaskSpec | None:
+        return self._global
+
+    def inputs(self, task: TaskId) -> Mapping[TopicPartition, str]:
+        return self._tasks[task].inputs
+
+    def is_read(self, topic: str) -> bool:
+        name = self.input_name(topic)
+        return any(
+            name == partition.topic for spec in self._tasks.values() for partition in spec.inputs
+        ) or self.is_global(topic)
+
+    def is_global(self, topic: str) -> bool:
+        return self._global is not None and any(
+            partition.topic == topic for partition in self._global.inputs
+        )
+
+    def source_topics(self) -> list[str]:
+        specs = [*self._tasks.values(), *([self._global] if self._global else [])]
+        return sorted({partition.topic for spec in specs for partition in spec.inputs})
+
+    def input_name(self, topic: str) -> str:
+        """The name under which a topic is read: its own, or the pattern that it matches."""
+        if topic in self._named_topics():
+            return topic
+        for pattern in self._patterns:
+            if pattern.fullmatch(topic):
+                return pattern.pattern
+        return topic
+
+    def partitions_of(self, topic: str) -> int:
+        """The partition count of a topic by its full name."""
+        name = topic.removeprefix(self._prefix)
+        return self._counts[name if name in self._topology.internal_topics else topic]
+
+    def partition_of(self, record: ProducerRecord) -> int:
+        """The default partitioner; a record without a key goes to the first partition."""
+        if record.key is None:
+            return 0
+        return partition_for(record.key, self.partitions_of(record.topic))
+
+    def _named_topics(self) -> set[str]:
+        return {self._full_name(topic) for node in self._sources() for topic in node.topics}
+
+    def _sources(self) -> Iterable[SourceNode]:
+        return (node for node in self._topology.nodes.values() if isinstance(node, SourceNode))
+
+    def _external_count(self, topic: str) -> int:
+        if isinstance(self._given, int):
+            return self._given
+        return self._given.get(topic, 1)
+
+    def _full_name(self, topic: str) -> str:
+        return f"{self._prefix}{topic}" if topic in self._topology.internal_topics else topic
+
+    def _make_tasks(self) -> Iterable[TaskSpec]:
+        subtopologies = [sub for sub in self._topology.subtopologies() if not sub.is_global]
+        if self._one_task:
+            together = {name for sub in subtopologies for name in sub.nodes}
+            nodes = tuple(name for name in self._topology.nodes if name in together)
+            if nodes:
+                yield self._task(TaskId(0, 0), nodes)
+            return
+        for sub in subtopologies:
+            for partition in range(self._counts.of_subtopology(sub)):
+                yield self._task(TaskId(sub.id, partition), sub.nodes)
+
+    def _make_global_task(self) -> TaskSpec | None:
+        nodes = tuple(
+            name for sub in self._topology.subtopologies() if sub.is_global for name in sub.nodes
+        )
+        return self._task(TaskId(-1, -1), nodes, all_partitions=True) if nodes else None
+
+    def _task(
+        self, task_id: TaskId, nodes: tuple[str, ...], *, all_partitions: bool = False
+    ) -> TaskSpec:
+        inputs: dict[TopicPartition, str] = {}
+        for name in nodes:
+            node = self._topology.nodes[name]
+            if not isinstance(node, SourceNode):
+                continue
+            for topic in node.topics or ([node.pattern.pattern] if node.pattern else []):
+                count = self._counts[topic]
+                for partition in range(count) if all_partitions else [task_id.partition]:
+                    if partition < count:
+                        inputs[TopicPartition(self._full_name(topic), partition)] = name
+        return TaskSpec(
+            task_id, self._topology, nodes, inputs, self._config, self.partitions_of
+        )

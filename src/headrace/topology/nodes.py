@@ -1,0 +1,90 @@
+"""The nodes of a topology: sources, processors and sinks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from headrace.core.record import ConsumerRecord
+from headrace.serde.serde import SerdeLike
+from headrace.topology.operators import Operator
+
+TimestampExtractor = Callable[[ConsumerRecord, int], int]
+"""`extractor(record, partition_time)`: the record as it was read, but with its key and value
+deserialized, and the highest timestamp seen in its partition (-1: none yet)."""
+
+TopicNameExtractor = Callable[[Any, Any, Any], str]
+"""`extractor(key, value, context)` gives the name of the topic that a record goes to; the context
+is a RecordContext."""
+
+Partitioner = Callable[[str, Any, Any, int], "int | set[int] | None"]
+"""`partitioner(topic, key, value, partitions)` gives the partition, a set of them (the record goes
+to each; an empty set drops it), or None: the default partitioner decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoOffsetReset:
+    """Where to begin in a topic that has no committed position."""
+
+    strategy: str
+    duration: timedelta | None = None
+
+    @classmethod
+    def earliest(cls) -> AutoOffsetReset:
+        return cls("earliest")
+
+    @classmethod
+    def latest(cls) -> AutoOffsetReset:
+        return cls("latest")
+
+    @classmethod
+    def none(cls) -> AutoOffsetReset:
+        return cls("none")
+
+    @classmethod
+    def by_duration(cls, duration: timedelta) -> AutoOffsetReset:
+        return cls("by_duration", duration)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNode:
+    """Reads topics, by name or by pattern (which must match the whole name).
+
+    A topic of an internal source is named without the application id in front.
+    """
+
+    name: str
+    topics: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    key_serde: SerdeLike = None
+    value_serde: SerdeLike = None
+    timestamp_extractor: TimestampExtractor | None = None
+    offset_reset: AutoOffsetReset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorNode:
+    """`operator` says what it does. `stores` are the names of the stores it may use, in order."""
+
+    name: str
+    operator: Operator
+    parents: tuple[str, ...]
+    stores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SinkNode:
+    """Writes to a topic, or to the one that an extractor names for each record."""
+
+    name: str
+    topic: str | TopicNameExtractor
+    parents: tuple[str, ...]
+    key_serde: SerdeLike = None
+    value_serde: SerdeLike = None
+    partitioner: Partitioner | None = None
+
+
+Node = SourceNode | ProcessorNode | SinkNode

@@ -1,0 +1,200 @@
+"""Windows: how event time is cut up. Durations go in as `timedelta` and are kept in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+
+from headrace.core.duration import to_ms
+from headrace.core.errors import ArgumentError
+from headrace.core.windowed import LONG_MAX, Window
+
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+def _grace_ms(grace: timedelta | None) -> int:
+    grace_ms = 0 if grace is None else to_ms(grace, "grace")
+    if grace_ms < 0:
+        raise ArgumentError(f"grace must not be negative, but is {grace_ms} ms")
+    return grace_ms
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindows:
+    """Windows of a fixed size `[start, start + size)`, aligned to the epoch.
+
+    They tumble, or hop when `advance_by` is less than the size. A record that comes later than
+    `grace` after the end of its window is dropped.
+    """
+
+    size_ms: int
+    advance_ms: int
+    grace_ms: int
+
+    @classmethod
+    def of_size(cls, size: timedelta, *, grace: timedelta | None = None) -> TimeWindows:
+        size_ms = to_ms(size, "size")
+        if size_ms <= 0:
+            raise ArgumentError(f"Window size must be larger than zero, but is {size_ms} ms")
+        return cls(size_ms, size_ms, _grace_ms(grace))
+
+    def advance_by(self, advance: timedelta) -> TimeWindows:
+        advance_ms = to_ms(advance, "advance")
+        if not 0 < advance_ms <= self.size_ms:
+            raise ArgumentError(
+                f"A window's advance must be larger than zero and at most its size: "
+                f"advance {advance_ms} ms, size {self.size_ms} ms"
+            )
+        return replace(self, advance_ms=advance_ms)
+
+    @property
+    def retention_ms(self) -> int:
+        return self.size_ms + self.grace_ms
+
+    def starts_for(self, timestamp: int) -> Iterator[int]:
+        """The starts of the windows that hold `timestamp`, ascending."""
+        first = max(0, timestamp - self.size_ms + self.advance_ms)
+        return iter(range(first - first % self.advance_ms, timestamp + 1, self.advance_ms))
+
+    def window(self, start: int) -> Window:
+        return Window(start, start + self.size_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class UnlimitedWindows:
+    """One window that begins at `start_ms` and never ends."""
+
+    start_ms: int
+
+    @classmethod
+    def of(cls, *, start_ms: int = 0) -> UnlimitedWindows:
+        if start_ms < 0:
+            raise ArgumentError(f"Window start must not be negative, but is {start_ms}")
+        return cls(start_ms)
+
+    @property
+    def size_ms(self) -> int:
+        return LONG_MAX
+
+    @property
+    def grace_ms(self) -> int:
+        return 0
+
+    @property
+    def retention_ms(self) -> int:
+        return LONG_MAX
+
+    def starts_for(self, timestamp: int) -> Iterator[int]:
+        return iter((self.start_ms,) if timestamp >= self.start_ms else ())
+
+    def window(self, start: int) -> Window:
+        return Window(start, LONG_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindows:
+    """Windows `[x, x + difference]` (both ends inclusive) that begin or end at a record."""
+
+    difference_ms: int
+    grace_ms: int
+
+    @classmethod
+    def of_time_difference(
+        cls, difference: timedelta, *, grace: timedelta | None = None
+    ) -> SlidingWindows:
+        difference_ms = to_ms(difference, "difference")
+        if difference_ms < 0:
+            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        return cls(difference_ms, _grace_ms(grace))
+
+    @property
+    def retention_ms(self) -> int:
+        return 2 * self.difference_ms + self.grace_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindows:
+    """Windows of activity: records of a key at most `gap` apart belong to one session."""
+
+    gap_ms: int
+    grace_ms: int
+
+    @classmethod
+    def of_inactivity_gap(
+        cls, gap: timedelta, *, grace: timedelta | None = None
+    ) -> SessionWindows:
+        gap_ms = to_ms(gap, "gap")
+        if gap_ms < 0:
+            raise ArgumentError(f"Inactivity gap must not be negative, but is {gap_ms} ms")
+        return cls(gap_ms, _grace_ms(grace))
+
+    @property
+    def retention_ms(self) -> int:
+        return self.gap_ms + self.grace_ms
+
+
+@dataclass(frozen=True, slots=True)
+class JoinWindows:
+    """How far apart two records may be and still join.
+
+    A left record at `t` joins right records in `[t - before, t + after]`, both ends inclusive.
+    """
+
+    before_ms: int
+    after_ms: int
+    grace_ms: int
+    emits_unmatched_late: bool = True
+    """Left and outer joins wait until the window is closed before they emit an unmatched record.
+    False in the windows of `JoinWindows.of`: there it is emitted at once."""
+
+    @classmethod
+    def of_time_difference(
+        cls, difference: timedelta, *, grace: timedelta | None = None
+    ) -> JoinWindows:
+        difference_ms = to_ms(difference, "difference")
+        if difference_ms < 0:
+            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        return cls(difference_ms, difference_ms, _grace_ms(grace))
+
+    @classmethod
+    def of(cls, difference: timedelta, *, grace: timedelta | None = None) -> JoinWindows:
+        """Windows whose left and outer joins emit unmatched records at once.
+
+        Kept for applications that depend on it; use `of_time_difference` in new ones.
+        """
+        difference_ms = to_ms(difference, "difference")
+        if difference_ms < 0:
+            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        grace_ms = max(_DAY_MS - 2 * difference_ms, 0) if grace is None else _grace_ms(grace)
+        return cls(difference_ms, difference_ms, grace_ms, emits_unmatched_late=False)
+
+    def before(self, difference: timedelta) -> JoinWindows:
+        return replace(self, before_ms=to_ms(difference, "before"))._checked()
+
+    def after(self, difference: timedelta) -> JoinWindows:
+        return replace(self, after_ms=to_ms(difference, "after"))._checked()
+
+    def _checked(self) -> JoinWindows:
+        if self.before_ms + self.after_ms < 0:
+            raise ArgumentError(
+                f"A join window must not end before it begins: "
+                f"before {self.before_ms} ms, after {self.after_ms} ms"
+            )
+        return self
+
+    @property
+    def size_ms(self) -> int:
+        return self.before_ms + self.after_ms
+
+    @property
+    def retention_ms(self) -> int:
+        return self.size_ms + self.grace_ms
+
+
+class EmitStrategy(Enum):
+    """When a windowed aggregation emits: at every update, or once when the window is closed."""
+
+    ON_WINDOW_UPDATE = "on_window_update"
+    ON_WINDOW_CLOSE = "on_window_close"
