@@ -64,16 +64,16 @@ class Charge:
 
 @dataclass(frozen=True)
 class Spending:
-    """What an account spent in a window, and the charge that came last."""
+    """What an account spent in a window, the charge that came last, and how many charges found the
+    limit broken."""
 
     total: float = 0.0
     last: Charge | None = None
+    times_over: int = 0
 
     @property
     def just_broke_limit(self) -> bool:
-        if self.last is None:
-            return False
-        return self.total - self.last.amount <= self.last.limit < self.total
+        return self.last is not None and self.times_over == 1 and self.total > self.last.limit
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ def too_fast(charges: KStream[str, Charge]) -> KStream[str, Alert]:
 
 
 def spend(_: str, charge: Charge, spending: Spending) -> Spending:
-    return Spending(round(spending.total + charge.amount, 2), charge)
+    total = round(spending.total + charge.amount, 2)
+    return Spending(total, charge, spending.times_over + (total > charge.limit))
 
 
 def spree_alert(spending: Spending) -> Alert:

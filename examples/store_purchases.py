@@ -15,6 +15,7 @@ from headrace import (
     FixedKeyProcessorContext,
     FixedKeyRecord,
     KStream,
+    Materialized,
     StreamsBuilder,
     TimeWindows,
     Topology,
@@ -36,6 +37,8 @@ PER_DEPARTMENT_STORE = "per-department"
 CHEAP = 5.00
 WINDOW = timedelta(minutes=5)
 GRACE = timedelta(minutes=1)
+RETENTION = timedelta(days=1)
+"""How long counts can be looked up."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def count_departments(purchases: KStream[str, Purchase]) -> None:
             lambda _, purchase: purchase.department, key=serdes.string(), value=PURCHASE
         )
         .windowed_by(TimeWindows.of_size(WINDOW, grace=GRACE))
-        .count(PER_DEPARTMENT_STORE, name="count-departments")
+        .count(Materialized(PER_DEPARTMENT_STORE, retention=RETENTION), name="count-departments")
         .to_stream()
         .to(
             DEPARTMENT_COUNTS,

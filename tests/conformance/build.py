@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import EmitStrategy, StreamsBuilder, Topology, with_key
 
-from . import functions, options, processors
+from . import combiners, functions, options, processors
 from .extractors import TopicNameExtractor, timestamp_extractor
 from .functions import mapper, predicate
 from .options import Spec, materialized, ms, named, serde_options, window
@@ -215,7 +215,7 @@ class DslBuilder:
         return windowed.emit_strategy(EmitStrategy(op["emit"])) if "emit" in op else windowed
 
     def _cogroup(self, on: Any, op: Spec) -> Any:
-        aggregator = functions.aggregator(op["agg"])
+        aggregator = combiners.aggregator(op["agg"])
         if "other" in op:
             return on.cogroup(self._other(op), aggregator)
         return on.cogroup(aggregator)
@@ -225,7 +225,7 @@ class DslBuilder:
 
     def _reduce(self, on: Any, op: Spec) -> Any:
         reducers = [
-            functions.reducer(op[role]) for role in ("reducer", "adder", "subtractor") if role in op
+            combiners.reducer(op[role]) for role in ("reducer", "adder", "subtractor") if role in op
         ]
         return on.reduce(*reducers, *_materialized(op), **named(op))
 
@@ -233,9 +233,9 @@ class DslBuilder:
         arguments: list[Any] = [functions.initializer(op["init"])]
         for role in ("agg", "adder", "subtractor"):
             if role in op:
-                arguments.append(functions.aggregator(op[role]))
+                arguments.append(combiners.aggregator(op[role]))
         if "merger" in op:
-            arguments.append(functions.merger(op["merger"]))
+            arguments.append(combiners.merger(op["merger"]))
         return on.aggregate(*arguments, *_materialized(op), **named(op))
 
 
@@ -280,7 +280,7 @@ def _pair_function(op: Spec) -> Callable[[Any, Any], Any]:
 
 
 def _joiner(op: Spec) -> Any:
-    function = functions.joiner(op["joiner"])
+    function = combiners.joiner(op["joiner"])
     if op.get("with_key"):
         return with_key(function)
     return lambda left, right: function(None, left, right)

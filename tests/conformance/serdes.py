@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -26,7 +27,7 @@ def _parse_json(data: bytes) -> Any:
 JSON: Serde[Any] = Serde(lambda value: canonical_json(value).encode(), _parse_json)
 """A serde of the corpus' own: its bytes are canonical text."""
 
-_SERDES = {
+_SERDES: dict[str, Callable[[], Serde[Any]]] = {
     "string": serdes.string,
     "long": serdes.long,
     "integer": serdes.integer,
@@ -50,16 +51,14 @@ def serde(name: str) -> Serde[Any]:
             return time_windowed(serde(parts[0]), int(parts[1]))
         case "session_windowed":
             return serdes.session_windowed(serde(parts[0]))
-    made: Serde[Any] = _SERDES[kind]()
-    return made
+    return _SERDES[kind]()
 
 
 def encode(name: str | None, form: Any) -> bytes | None:
     """The bytes of a value that is given in its JSON form."""
     if form is None:
         return None
-    data: bytes = serde(name or "string").serialize(_from_json(name or "string", form))
-    return data
+    return serde(name or "string").serialize(_from_json(name or "string", form))
 
 
 def decode(name: str | None, data: bytes | None) -> Any:

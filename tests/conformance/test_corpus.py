@@ -27,10 +27,6 @@ def test_few_differences_are_listed() -> None:
     assert len(known_differences()) * 200 <= cases
 
 
-def first_case(group: str, *fields: str) -> dict[str, Any]:
-    return next(case for case in read(GROUPS[group]) if all(case.get(field) for field in fields))
-
-
 def plant(case: dict[str, Any], *path: str | int, value: object) -> dict[str, Any]:
     """The case with one recorded thing changed."""
     planted = copy.deepcopy(case)
@@ -59,13 +55,13 @@ def plant(case: dict[str, Any], *path: str | int, value: object) -> dict[str, An
     ],
 )
 def test_a_planted_fault_is_found(group: str, path: tuple[str | int, ...], value: object) -> None:
-    case = first_case(group, str(path[0])) if path[0] != "dropped" else read(GROUPS[group])[0]
+    case = next(case for case in read(GROUPS[group]) if case.get(str(path[0]), []) != [])
     got = run(case)
     assert len(compare(plant(case, *path, value=value), got)) > len(compare(case, got))
 
 
 def test_a_missing_error_is_found() -> None:
-    case = first_case("invalid", "error")
+    case = next(case for case in read(GROUPS["invalid"]) if "error" in case)
     del case["error"]
     assert not check(case).passed
 

@@ -9,7 +9,7 @@ import pytest
 from headrace.core.record import ValueAndTimestamp, VersionedRecord
 from headrace.core.windowed import Window, Windowed
 
-from . import functions
+from . import combiners, functions
 from .functions import UserException
 from .text import (
     NumberFormatException,
@@ -132,14 +132,14 @@ def test_mappers(spec: str | list[str], value: Any, result: Any) -> None:
     ],
 )
 def test_aggregators(spec: str, value: Any, aggregate: Any, result: Any) -> None:
-    assert functions.aggregator(spec)("k", value, aggregate) == result
+    assert combiners.aggregator(spec)("k", value, aggregate) == result
 
 
 def test_reducers_mergers_and_joiners() -> None:
-    assert functions.reducer("concat:-")("a", None) == "a-null"
-    assert functions.merger("sum")("k", None, 2) == 2
-    assert functions.joiner("concat_key:-")("k", "l", None) == "k:l-null"
-    assert functions.joiner("json_put:f")("k", None, 1) == {"f": 1}
+    assert combiners.reducer("concat:-")("a", None) == "a-null"
+    assert combiners.merger("sum")("k", None, 2) == 2
+    assert combiners.joiner("concat_key:-")("k", "l", None) == "k:l-null"
+    assert combiners.joiner("json_put:f")("k", None, 1) == {"f": 1}
 
 
 def test_functions_that_fail() -> None:
@@ -149,4 +149,4 @@ def test_functions_that_fail() -> None:
     with pytest.raises(UserException, match="boom: x"):
         mapper("k", "x")
     with pytest.raises(UserException, match="boom: x"):
-        functions.aggregator("fail_if:x")("k", "x", "a")
+        combiners.aggregator("fail_if:x")("k", "x", "a")

@@ -57,7 +57,9 @@ def test_dead_letters_need_a_topic() -> None:
     assert context(dead_letter_topic=None).dead_letters(error) == ()
     (letter,) = context(dead_letter_topic=None).dead_letters(error, "mine")
     assert letter.topic == "mine"
-    assert dict(letter.headers)["__streams.errors.exception"] == b"headrace.core.errors.ArgumentError"
+    assert (
+        dict(letter.headers)["__streams.errors.exception"] == b"headrace.core.errors.ArgumentError"
+    )
 
 
 def test_dead_letters_of_a_punctuation_name_no_topic() -> None:

@@ -16,7 +16,7 @@ def test_durations_are_whole_milliseconds() -> None:
 
 
 def test_a_duration_must_be_a_timedelta() -> None:
-    with pytest.raises(ArgumentError, match="grace must be a datetime.timedelta, not int 5"):
+    with pytest.raises(ArgumentError, match=r"grace must be a datetime\.timedelta, not int 5"):
         to_ms(5, "grace")  # type: ignore[arg-type]
     with pytest.raises(NullArgumentError, match="grace can't be None"):
         to_ms(None, "grace")  # type: ignore[arg-type]

@@ -68,6 +68,20 @@ def test_a_spree_across_the_border_of_a_window_is_seen(
     assert alerts.read_values() == [Alert("too fast", "Bob", 120.0, "hats")]
 
 
+def test_a_lower_limit_counts_from_the_next_payment(
+    driver: TopologyTestDriver,
+    payments: TestInputTopic[str, Payment],
+    alerts: TestOutputTopic[str, Alert],
+) -> None:
+    payments.pipe("a1", Payment(300.0, "shoes"), 1 * MINUTE)
+    accounts = driver.input_topic(ACCOUNTS, serdes.string(), serdes.json(Account))
+    accounts.pipe("a1", Account("Ann", 100.0), 2 * MINUTE)
+    assert alerts.is_empty
+    payments.pipe("a1", Payment(10.0, "hats"), 3 * MINUTE)
+    payments.pipe("a1", Payment(10.0, "hats"), 4 * MINUTE)
+    assert alerts.read_values() == [Alert("too fast", "Ann", 310.0, "hats")]
+
+
 def test_a_higher_limit_counts_from_the_next_payment(
     driver: TopologyTestDriver,
     payments: TestInputTopic[str, Payment],

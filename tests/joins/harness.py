@@ -37,7 +37,7 @@ class Rig:
         self.clock = ManualClock(1_000_000)
         self.context = TaskContext(TaskId(0, 0), StreamsConfig(settings), self.clock, Metrics())
         self.stores = dict(stores or {})
-        self.shared: dict[str, Any] = {}
+        self.times: dict[str, Any] = {}
         self.outputs: list[Output] = []
 
     @property
@@ -56,7 +56,7 @@ class Rig:
             stores=self.stores,
             resolve_serde=_resolve,
             schedule=_refuse,
-            shared=self.shared,
+            times=self.times,
         )
 
     def compile(self, operator: Operator, forward: Process | None = None) -> Process:

@@ -136,9 +136,7 @@ class VersionedStore:
 
 class WindowStore(CachedEntries):
     def __init__(self, name: str = "store", *, size: int = 10, cached: bool = False) -> None:
-        spec = WindowStoreSpec(
-            name=name, retention_ms=10**12, window_ms=size, timestamped=True
-        )
+        spec = WindowStoreSpec(name=name, retention_ms=10**12, window_ms=size, timestamped=True)
         super().__init__(spec, cached=cached)
         self._size = size
         self.rows: dict[tuple[Any, int], ValueAndTimestamp] = {}
@@ -293,7 +291,7 @@ class Bench:
             stores={store.name: store for store in stores},
             resolve_serde=lambda serde, role: Serde(bytes, bytes),
             schedule=lambda *arguments: SimpleNamespace(cancel=lambda: None),
-            shared={},
+            times={},
         )
 
     def _write_to(self, out: list[Out]) -> Callable[[Any, Any], None]:

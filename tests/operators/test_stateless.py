@@ -36,14 +36,20 @@ def is_big(key: Any, value: Any) -> bool:
         (Filter(is_big), [("b", 11)]),
         (Filter(is_big, negate=True), [("a", 1)]),
         (MapValues(lambda value: value + 1), [("a", 2), ("b", 12)]),
-        (MapValues(lambda key, value: (key, value), with_key=True),
-         [("a", ("a", 1)), ("b", ("b", 11))]),
+        (
+            MapValues(lambda key, value: (key, value), with_key=True),
+            [("a", ("a", 1)), ("b", ("b", 11))],
+        ),
         (Map(lambda key, value: (value, key)), [(1, "a"), (11, "b")]),
         (SelectKey(lambda key, value: key + "!"), [("a!", 1), ("b!", 11)]),
-        (FlatMap(lambda key, value: [(value, key)] * 2),
-         [(1, "a"), (1, "a"), (11, "b"), (11, "b")]),
-        (FlatMapValues(lambda value: (value, -value)),
-         [("a", 1), ("a", -1), ("b", 11), ("b", -11)]),
+        (
+            FlatMap(lambda key, value: [(value, key)] * 2),
+            [(1, "a"), (1, "a"), (11, "b"), (11, "b")],
+        ),
+        (
+            FlatMapValues(lambda value: (value, -value)),
+            [("a", 1), ("a", -1), ("b", 11), ("b", -11)],
+        ),
         (FlatMapValues(lambda key, value: iter(key), with_key=True), [("a", "a"), ("b", "b")]),
         (PassThrough(), [("a", 1), ("b", 11)]),
         (Foreach(lambda key, value: None), []),
@@ -98,7 +104,9 @@ def test_a_record_goes_to_the_first_branch_that_accepts_it() -> None:
     for value in (11, 1, -1):
         bench.feed("k", value)
     assert bench.out_of == {
-        "big": [Out("k", 11, 0)], "positive": [Out("k", 1, 0)], "rest": [Out("k", -1, 0)],
+        "big": [Out("k", 11, 0)],
+        "positive": [Out("k", 1, 0)],
+        "rest": [Out("k", -1, 0)],
     }
 
 

@@ -14,8 +14,11 @@ from .harness import HEADERS, Bench, Out, SuppressBuffer
 
 def bench(wait: int = 10, time: SuppressTime = SuppressTime.RECORD, **limits: Any) -> Bench:
     settings = {
-        "max_records": None, "max_bytes": None, "when_full": BufferFull.EMIT,
-        "drop_tombstones": False, **limits,
+        "max_records": None,
+        "max_bytes": None,
+        "when_full": BufferFull.EMIT,
+        "drop_tombstones": False,
+        **limits,
     }
     return Bench(Suppress("buffer", time, wait, **settings), SuppressBuffer())
 

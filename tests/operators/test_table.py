@@ -8,7 +8,6 @@ import pytest
 from headrace.core.errors import NullArgumentError, StreamsError
 from headrace.core.record import Change
 from headrace.topology.operators import (
-    StoreView,
     TableFilter,
     TableMapValues,
     TableRepartitionMap,
@@ -19,8 +18,6 @@ from headrace.topology.operators import (
 from headrace.topology.processor import ValueTransformer
 
 from .harness import HEADERS, Bench, Out, TimestampedStore, VersionedStore
-
-PARENT = StoreView("parent")
 
 
 def is_big(key: Any, value: Any) -> bool:
@@ -84,28 +81,28 @@ class TestSource:
 
 class TestFilter:
     def test_what_does_not_pass_is_deleted(self) -> None:
-        bench = Bench(TableFilter(PARENT, is_big, negate=False))
+        bench = Bench(TableFilter(is_big, negate=False))
         assert bench.feed("k", Change(1)) == [Out("k", Change(None), 0)]
         assert bench.feed("k", Change(11, None, False)) == [Out("k", Change(11, None, False), 0)]
         assert bench.feed("k", Change(None)) == [Out("k", Change(None), 0)]
 
     def test_negated(self) -> None:
-        bench = Bench(TableFilter(PARENT, is_big, negate=True))
+        bench = Bench(TableFilter(is_big, negate=True))
         assert bench.feed("k", Change(1)) == [Out("k", Change(1), 0)]
 
     def test_with_old_values_needless_deletions_are_skipped(self) -> None:
-        bench = Bench(TableFilter(PARENT, is_big, negate=False, send_old_values=True))
+        bench = Bench(TableFilter(is_big, negate=False, send_old_values=True))
         assert bench.feed("k", Change(1, 2)) == []
         assert bench.feed("k", Change(1, 12)) == [Out("k", Change(None, 12), 0)]
         assert bench.feed("k", Change(11, 2)) == [Out("k", Change(11), 0)]
 
     def test_but_not_of_a_versioned_table(self) -> None:
-        operator = TableFilter(PARENT, is_big, negate=False, send_old_values=True, versioned=True)
+        operator = TableFilter(is_big, negate=False, send_old_values=True, versioned=True)
         assert Bench(operator).feed("k", Change(1, 2)) == [Out("k", Change(None), 0)]
 
     def test_with_a_store_the_old_value_is_the_stored_one(self) -> None:
         store = TimestampedStore()
-        operator = TableFilter(PARENT, is_big, negate=False, store="store", send_old_values=True)
+        operator = TableFilter(is_big, negate=False, store="store", send_old_values=True)
         bench = Bench(operator, store)
         assert bench.feed("k", Change(1)) == []
         bench.feed("k", Change(11), 3)
@@ -115,13 +112,13 @@ class TestFilter:
 
 class TestMapValues:
     def test_deletions_are_not_mapped(self) -> None:
-        bench = Bench(TableMapValues(PARENT, lambda value: value + 1, send_old_values=True))
+        bench = Bench(TableMapValues(lambda value: value + 1, send_old_values=True))
         assert bench.feed("k", Change(1, 5, False)) == [Out("k", Change(2, 6, False), 0)]
         assert bench.feed("k", Change(None, None)) == [Out("k", Change(None), 0)]
 
     def test_with_key_into_a_store(self) -> None:
         store = TimestampedStore()
-        operator = TableMapValues(PARENT, lambda key, value: key + value, True, "store")
+        operator = TableMapValues(lambda key, value: key + value, True, "store")
         bench = Bench(operator, store)
         bench.feed("k", Change("1"))
         assert bench.feed("k", Change("2", "1"), 8) == [Out("k", Change("k2"), 8)]
@@ -141,26 +138,26 @@ class Describe(ValueTransformer[Any, Any, str]):
 
 class TestTransformValues:
     def test_deletions_and_old_values_are_transformed_too(self) -> None:
-        bench = Bench(TableTransformValues(PARENT, Describe, send_old_values=True))
+        bench = Bench(TableTransformValues(Describe, send_old_values=True))
         assert bench.feed("k", Change(None, 1)) == [Out("k", Change("k=None@7", "k=1@7"), 0)]
         before = Describe.closed
         bench.close()
         assert Describe.closed == before + 1
 
     def test_into_a_store(self) -> None:
-        operator = TableTransformValues(PARENT, Describe, "store", send_old_values=True)
+        operator = TableTransformValues(Describe, "store", send_old_values=True)
         bench = Bench(operator, TimestampedStore())
         bench.feed("k", Change(1))
         assert bench.feed("k", Change(2, 1)) == [Out("k", Change("k=2@7", "k=1@7"), 0)]
 
     def test_the_context_can_not_forward(self) -> None:
         transformer = Describe()
-        Bench(TableTransformValues(PARENT, lambda: transformer))
+        Bench(TableTransformValues(lambda: transformer))
         assert not hasattr(transformer.context, "forward")
 
     def test_the_supplier_must_make_one(self) -> None:
         with pytest.raises(NullArgumentError, match="transformer of node"):
-            Bench(TableTransformValues(PARENT, lambda: None))
+            Bench(TableTransformValues(lambda: None))
 
 
 def test_to_stream_gives_new_values_and_deletions() -> None:
@@ -171,10 +168,8 @@ def test_to_stream_gives_new_values_and_deletions() -> None:
 
 
 class TestRepartitionMap:
-    swap = TableRepartitionMap(PARENT, lambda key, value: (value, key))
-    by_first = TableRepartitionMap(
-        PARENT, lambda key, value: (value[:1] or None, value[1:] or None)
-    )
+    swap = TableRepartitionMap(lambda key, value: (value, key))
+    by_first = TableRepartitionMap(lambda key, value: (value[:1] or None, value[1:] or None))
 
     def test_the_old_row_goes_first(self) -> None:
         bench = Bench(self.swap)
@@ -197,7 +192,7 @@ class TestRepartitionMap:
         assert Bench(self.by_first).feed("k", change) == [Out("a", Change(None, "1"), 0)]
 
     def test_a_mapper_may_leave_a_row_out(self) -> None:
-        bench = Bench(TableRepartitionMap(PARENT, lambda key, value: None))
+        bench = Bench(TableRepartitionMap(lambda key, value: None))
         assert bench.feed("k", Change(1)) == []
 
     def test_the_key_of_a_table_is_never_none(self) -> None:
@@ -205,6 +200,6 @@ class TestRepartitionMap:
             Bench(self.swap).feed(None, Change(1))
 
     def test_out_of_order_updates_of_a_versioned_table_are_left_out(self) -> None:
-        bench = Bench(TableRepartitionMap(PARENT, lambda key, value: (value, key), versioned=True))
+        bench = Bench(TableRepartitionMap(lambda key, value: (value, key), versioned=True))
         assert bench.feed("k", Change("a", None, False)) == []
         assert len(bench.feed("k", Change("a", None, True))) == 1

@@ -109,7 +109,8 @@ class TestEmitOnClose:
         ]
         assert bench.feed("x", 4, 21) == []
         assert bench.feed("x", 4, 22) == [
-            Out(window("a", 10), Change((3,)), 11), Out(window("x", 10), Change((4,)), 12)
+            Out(window("a", 10), Change((3,)), 11),
+            Out(window("x", 10), Change((4,)), 12),
         ]
         name = "window-aggregate-final-emit-total"
         assert bench.context.metrics.of_node(name, "node").total == 4
@@ -151,7 +152,8 @@ class TestEmitOnClose:
         bench.feed("a", 1, 7)
         out = bench.feed("a", 2, 15)
         assert [(record.key.window.start, record.value.new) for record in out] == [
-            (0, (1,)), (5, (1,))
+            (0, (1,)),
+            (5, (1,)),
         ]
 
 

@@ -83,8 +83,12 @@ def by_start(table: dict[Any, Any]) -> dict[tuple[str, int], Any]:
 
 def window_spec(size: int, backend: Backend, cached: bool) -> StoreSpec:
     return WindowStoreSpec(
-        name="store", retention_ms=FOREVER, window_ms=size, timestamped=True,
-        backend=backend, caching=cached,
+        name="store",
+        retention_ms=FOREVER,
+        window_ms=size,
+        timestamped=True,
+        backend=backend,
+        caching=cached,
     )
 
 
@@ -107,9 +111,7 @@ def test_time_windows(
 
 
 @given(records, st.integers(1, 15), backends, st.booleans())
-def test_sliding_windows(
-    records: Records, difference: int, backend: Backend, cached: bool
-) -> None:
+def test_sliding_windows(records: Records, difference: int, backend: Backend, cached: bool) -> None:
     windows = SlidingWindows(difference, FOREVER)
     operator = StreamSlidingWindowAggregate("store", windows, list, append)
     store, bench = run(operator, window_spec(difference, backend, cached), records)

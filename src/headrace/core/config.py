@@ -14,8 +14,10 @@ OPTIMIZATIONS = (
     "merge.repartition.topics",
     "single.store.self.join",
 )
-UPGRADABLE_VERSIONS = tuple(f"{major}.{minor}" for major, minor in
-    [(2, minor) for minor in range(9)] + [(3, minor) for minor in range(10)]
+UPGRADABLE_VERSIONS = tuple(
+    f"{major}.{minor}"
+    for major, minor in [(2, minor) for minor in range(9)]
+    + [(3, minor) for minor in range(10)]
     + [(4, minor) for minor in range(3)]
 )
 
@@ -46,7 +48,7 @@ def _optimizations(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `kind` is the type its value must have, or None for any (a serde, a function)."""
+    """One setting. `kind` is the type of its value, or None for any (a serde, a function)."""
 
     key: str
     kind: type | None
@@ -74,57 +76,124 @@ class Setting:
         try:
             return int(text)
         except ValueError:
-            raise ConfigError(f"{self.key} must be a whole number, but is {text!r}. {self.doc}") from None
+            raise ConfigError(
+                f"{self.key} must be a whole number, but is {text!r}. {self.doc}"
+            ) from None
 
 
 SETTINGS: dict[str, Setting] = {
     setting.key: setting
     for setting in (
-        Setting("application.id", str, "app", "Names the application: its group, topics and state."),
+        Setting(
+            "application.id", str, "app", "Names the application: its group, topics and state."
+        ),
         Setting("default.key.serde", None, None, "The serde of keys where none is given."),
         Setting("default.value.serde", None, None, "The serde of values where none is given."),
-        Setting("default.timestamp.extractor", None, None,
-                "`extractor(record, partition_time)` for sources that have none of their own."),
-        Setting("deserialization.exception.handler", None, None,
-                "What to do with a record that can't be deserialized."),
-        Setting("processing.exception.handler", None, None,
-                "What to do when a processor or user function raises."),
-        Setting("production.exception.handler", None, None,
-                "What to do with a record that can't be serialized or sent."),
-        Setting("errors.dead.letter.queue.topic.name", str, None,
-                "The topic that the built-in handlers send failed records to."),
-        Setting("statestore.cache.max.bytes", int, 10 * 1024 * 1024,
-                "Memory of the record caches of a thread. 0: every update goes downstream.",
-                _at_least(0)),
-        Setting("max.task.idle.ms", int, 0,
-                "How long a task waits for records of an empty input before it goes on without."),
-        Setting("topology.optimization", str, "none", "Which optimisations to apply.",
-                _optimizations),
-        Setting("dsl.store.suppliers.class", str, "persistent",
-                "The kind of store that the DSL uses where none is given.",
-                _one_of("persistent", "in_memory")),
-        Setting("dsl.store.format", str, "default",
-                "'headers' keeps the headers of records in the stores of the DSL.",
-                _one_of("default", "headers")),
-        Setting("ensure.explicit.internal.resource.naming", bool, False,
-                "Refuse topologies whose internal topics or stores have generated names."),
-        Setting("processing.guarantee", str, "at_least_once", "What a failure may repeat.",
-                _one_of("at_least_once", "exactly_once_v2")),
-        Setting("upgrade.from", str, None,
-                "The version to upgrade from, while its instances may still be running.",
-                _one_of(*UPGRADABLE_VERSIONS)),
-        Setting("metrics.recording.level", str, "INFO", "How much is measured.",
-                _one_of("INFO", "DEBUG", "TRACE")),
-        Setting("__emit.interval.ms.kstreams.outer.join.spurious.results.fix__", int, 1000,
-                "How often, at most, unmatched join results are looked for."),
-        Setting("__emit.interval.ms.kstreams.windowed.aggregation__", int, 1000,
-                "How often, at most, closed windows are looked for."),
+        Setting(
+            "default.timestamp.extractor",
+            None,
+            None,
+            "`extractor(record, partition_time)` for sources that have none of their own.",
+        ),
+        Setting(
+            "deserialization.exception.handler",
+            None,
+            None,
+            "What to do with a record that can't be deserialized.",
+        ),
+        Setting(
+            "processing.exception.handler",
+            None,
+            None,
+            "What to do when a processor or user function raises.",
+        ),
+        Setting(
+            "production.exception.handler",
+            None,
+            None,
+            "What to do with a record that can't be serialized or sent.",
+        ),
+        Setting(
+            "errors.dead.letter.queue.topic.name",
+            str,
+            None,
+            "The topic that the built-in handlers send failed records to.",
+        ),
+        Setting(
+            "statestore.cache.max.bytes",
+            int,
+            10 * 1024 * 1024,
+            "Memory of the record caches of a thread. 0: every update goes downstream.",
+            _at_least(0),
+        ),
+        Setting(
+            "max.task.idle.ms",
+            int,
+            0,
+            "How long a task waits for records of an empty input before it goes on without.",
+        ),
+        Setting(
+            "topology.optimization", str, "none", "Which optimisations to apply.", _optimizations
+        ),
+        Setting(
+            "dsl.store.suppliers.class",
+            str,
+            "persistent",
+            "The kind of store that the DSL uses where none is given.",
+            _one_of("persistent", "in_memory"),
+        ),
+        Setting(
+            "dsl.store.format",
+            str,
+            "default",
+            "'headers' keeps the headers of records in the stores of the DSL.",
+            _one_of("default", "headers"),
+        ),
+        Setting(
+            "ensure.explicit.internal.resource.naming",
+            bool,
+            False,
+            "Refuse topologies whose internal topics or stores have generated names.",
+        ),
+        Setting(
+            "processing.guarantee",
+            str,
+            "at_least_once",
+            "What a failure may repeat.",
+            _one_of("at_least_once", "exactly_once_v2"),
+        ),
+        Setting(
+            "upgrade.from",
+            str,
+            None,
+            "The version to upgrade from, while its instances may still be running.",
+            _one_of(*UPGRADABLE_VERSIONS),
+        ),
+        Setting(
+            "metrics.recording.level",
+            str,
+            "INFO",
+            "How much is measured.",
+            _one_of("INFO", "DEBUG", "TRACE"),
+        ),
+        Setting(
+            "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__",
+            int,
+            1000,
+            "How often, at most, unmatched join results are looked for.",
+        ),
+        Setting(
+            "__emit.interval.ms.kstreams.windowed.aggregation__",
+            int,
+            1000,
+            "How often, at most, closed windows are looked for.",
+        ),
     )
 }
 
 
 class StreamsConfig(Mapping[str, Any]):
-    """All settings with their defaults; an unknown or wrong one is an error that says how to mend it."""
+    """All settings with their defaults. An unknown or wrong one raises, and says what to do."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         given = dict(settings or {})

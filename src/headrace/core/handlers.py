@@ -47,7 +47,7 @@ class Response:
 
     @classmethod
     def retry(cls) -> Response:
-        """Send the record again. Only for a failed send that can be repeated; elsewhere it fails."""
+        """Send the record again. Only after a failed send that can be repeated; else it fails."""
         return cls(Result.RETRY)
 
 
@@ -83,9 +83,7 @@ class ErrorContext:
     dead_letter_topic: str | None
 
     def __str__(self) -> str:
-        where = "a punctuation"
-        if self.topic is not None:
-            where = str(RecordMetadata(self.topic, self.partition, self.offset))
+        where = RecordMetadata(self.topic, self.partition, self.offset)
         return f"{self.node} at {where} (task {self.task_id})"
 
     def dead_letters(
@@ -93,15 +91,13 @@ class ErrorContext:
     ) -> tuple[ProducerRecord, ...]:
         """The input record with what went wrong in its headers, for the dead-letter topic.
 
-        `topic` defaults to the setting `errors.dead.letter.queue.topic.name`; nothing without either.
+        `topic` defaults to the setting `errors.dead.letter.queue.topic.name`; without it, nothing.
         """
         topic = topic or self.dead_letter_topic
         if topic is None:
             return ()
         headers = (*self.headers, *_error_headers(self, error))
-        return (
-            ProducerRecord(topic, None, self.raw_key, self.raw_value, self.timestamp, headers),
-        )
+        return (ProducerRecord(topic, None, self.raw_key, self.raw_value, self.timestamp, headers),)
 
 
 Handler = Callable[[ErrorContext, Any, Exception], Response]

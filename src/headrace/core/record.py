@@ -58,13 +58,16 @@ class TaskId(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where the record being processed was read."""
+    """Where the record being processed was read. In a punctuation there is none: the topic is
+    None, partition and offset are -1."""
 
-    topic: str
+    topic: str | None
     partition: int
     offset: int
 
     def __str__(self) -> str:
+        if self.topic is None:
+            return "a punctuation"
         return f"{self.topic}-{self.partition}@{self.offset}"
 
 

@@ -22,8 +22,8 @@ from headrace.topology.logical import LogicalNode
 from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_tables import AggregatedTable, CogroupedTable
 from headrace.topology.operators import (
+    Aggregation,
     Function,
-    Operator,
     StreamAggregate,
     StreamSessionWindowAggregate,
 )
@@ -65,7 +65,7 @@ class _Cogrouping:
         self,
         store: Materialization,
         spec: StoreSpec,
-        operator: Callable[[Function], Operator],
+        operator: Callable[[Function], Aggregation],
         name: str | None,
         *,
         key_serde: SerdeLike,
@@ -144,7 +144,7 @@ class CogroupedKStream(Generic[K, VR]):
         store = self._streams.store(materialized)
         spec = store.key_value_store()
 
-        def operator(aggregator: Function) -> Operator:
+        def operator(aggregator: Function) -> Aggregation:
             return StreamAggregate(spec.name, initializer, aggregator)
 
         return self._streams.table(store, spec, operator, name, key_serde=store.key_serde)
@@ -188,7 +188,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         store, windows = self._streams.store(materialized), self._windows
         spec = store.window_store(windows, _ON_UPDATE)
 
-        def operator(aggregator: Function) -> Operator:
+        def operator(aggregator: Function) -> Aggregation:
             return window_operator(windows, spec, initializer, aggregator, _ON_UPDATE)
 
         return self._streams.table(
@@ -223,7 +223,7 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
         store, windows = self._streams.store(materialized), self._windows
         spec = store.session_store(windows, _ON_UPDATE)
 
-        def operator(aggregator: Function) -> Operator:
+        def operator(aggregator: Function) -> Aggregation:
             return StreamSessionWindowAggregate(
                 spec.name, windows, initializer, aggregator, merger, _ON_UPDATE
             )

@@ -30,7 +30,7 @@ from headrace.topology.logical import RepartitionNames, TableRepartition
 from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_tables import AggregatedTable, TableRegrouping
 from headrace.topology.operators import (
-    Operator,
+    Aggregation,
     StreamAggregate,
     StreamReduce,
     TableAggregate,
@@ -120,7 +120,7 @@ class KGroupedStream(Generic[K, V]):
         return CogroupedKStream[K, VR](self._grouping.graph).cogroup(self, aggregator)
 
     def _table(
-        self, store: Materialization, operator: Operator, name: str | None, prefix: str
+        self, store: Materialization, operator: Aggregation, name: str | None, prefix: str
     ) -> KTable[K, Any]:
         store = store.or_serdes(key=self._grouping.key_serde)
         node_name = self._grouping.graph.naming.name(name, prefix)
@@ -206,7 +206,7 @@ class KGroupedTable(Handle[K, V]):
         return materialize(self._graph, as_materialized(materialized), "KTABLE-AGGREGATE-")
 
     def _table(
-        self, store: Materialization, operator: Operator, name: str | None, prefix: str
+        self, store: Materialization, operator: Aggregation, name: str | None, prefix: str
     ) -> KTable[K, Any]:
         store = store.or_serdes(key=self._key_serde)
         naming = self._graph.naming

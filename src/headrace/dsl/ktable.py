@@ -38,7 +38,6 @@ from headrace.topology.operators import (
     TableRepartitionMap,
     TableToStream,
     TableTransformValues,
-    TableView,
     TransformValuesView,
 )
 from headrace.topology.stores import StoreSpec, SuppressBufferSpec
@@ -52,9 +51,6 @@ V = TypeVar("V")
 K2 = TypeVar("K2")
 V2 = TypeVar("V2")
 VR = TypeVar("VR")
-
-_NOT_READ = TableView()
-"""The operators of tables get the old row with every change, and needn't look it up."""
 
 
 class KTable(Handle[K, V]):
@@ -117,7 +113,7 @@ class KTable(Handle[K, V]):
         node = FilteredTable(
             node_name,
             self._node,
-            TableFilter(_NOT_READ, predicate, negate, _name_of(store)),
+            TableFilter(predicate, negate, _name_of(store)),
             partial(FilterView, predicate=predicate, negate=negate),
             spec=_spec_of(store),
         )
@@ -137,7 +133,7 @@ class KTable(Handle[K, V]):
         node = DerivedTable(
             node_name,
             self._node,
-            TableMapValues(_NOT_READ, function, takes_key, _name_of(store)),
+            TableMapValues(function, takes_key, _name_of(store)),
             partial(MapValuesView, mapper=function, with_key=takes_key),
             spec=_spec_of(store),
         )
@@ -164,7 +160,7 @@ class KTable(Handle[K, V]):
         node = DerivedTable(
             node_name,
             self._node,
-            TableTransformValues(_NOT_READ, supplier, _name_of(store)),
+            TableTransformValues(supplier, _name_of(store)),
             partial(TransformValuesView, supplier=supplier),
             spec=_spec_of(store),
             stores=specs,
@@ -255,7 +251,7 @@ class KTable(Handle[K, V]):
 
         require(selector, "The selector")
         node_name = self._graph.naming.name(name, "KTABLE-SELECT-")
-        node = TableRegrouping(node_name, TableRepartitionMap(_NOT_READ, selector))
+        node = TableRegrouping(node_name, TableRepartitionMap(selector))
         self._graph.add(node, self._node)
         self._node.request_old_values(force=True)
         return KGroupedTable(

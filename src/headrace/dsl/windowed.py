@@ -30,8 +30,8 @@ from headrace.serde.primitive import long
 from headrace.serde.serde import SerdeLike
 from headrace.topology.logical_tables import AggregatedTable
 from headrace.topology.operators import (
+    Aggregation,
     Function,
-    Operator,
     StreamSessionWindowAggregate,
     StreamSlidingWindowAggregate,
     StreamWindowAggregate,
@@ -223,7 +223,7 @@ def window_operator(
     initializer: Function,
     aggregator: Function,
     emit: EmitStrategy,
-) -> Operator:
+) -> Aggregation:
     if isinstance(windows, SlidingWindows):
         return StreamSlidingWindowAggregate(spec.name, windows, initializer, aggregator, emit)
     return StreamWindowAggregate(spec.name, windows, initializer, aggregator, emit)

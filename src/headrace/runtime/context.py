@@ -35,7 +35,7 @@ class RecordContext(NamedTuple):
     raw_value: bytes | None
 
 
-NO_RECORD = RecordContext(0, NO_HEADERS, None, -1, -1, None, None)
+NO_RECORD = RecordContext(-1, NO_HEADERS, None, -1, -1, None, None)
 """The registers when nothing is being processed."""
 
 
@@ -71,7 +71,7 @@ class TaskContext:
         self.stream_time = -1
         self.commit_requested = False
         self.processor_metadata: dict[str, int] = {}
-        """What operators want to find again after a restart; committed with the offsets."""
+        """What operators want to find again after a restart, as it was last committed."""
         self.timestamp: int
         self.headers: Sequence[Header]
         self.topic: str | None
@@ -104,15 +104,16 @@ class TaskContext:
         ) = registers
 
     def metadata(self) -> RecordMetadata | None:
-        """Where the current record was read; None in a punctuation."""
-        if self.topic is None:
+        """Where the current record was read, without a topic in a punctuation; None when nothing
+        is being processed."""
+        if self.timestamp < 0:
             return None
         return RecordMetadata(self.topic, self.partition, self.offset)
 
     def drop(self, reason: str) -> None:
         """Count the current record as dropped, and say why in the log."""
         self.metrics.dropped_records.record()
-        log.warning("Skipping record at %s: %s", self.metadata() or "unknown offset", reason)
+        log.warning("Skipping record at %s: %s", self.metadata(), reason)
 
     def forward_at(self, forward: Process, key: Any, value: Any, timestamp: int) -> None:
         """Forward with another timestamp than the current record's."""

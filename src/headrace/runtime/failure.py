@@ -23,7 +23,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 class ProcessingFailed(Exception):
-    """A node failed and its handler said to stop: on its way up to the task, past all other nodes."""
+    """A node failed and its handler said to stop: on its way past all other nodes to the task."""
 
     def __init__(self, node: str, key: Any, error: Exception) -> None:
         super().__init__(node)
@@ -33,7 +33,7 @@ class ProcessingFailed(Exception):
 
 
 class FailureHandling:
-    """Asks the configured handlers what to do, sends their dead letters, and counts what is dropped."""
+    """Asks the configured handlers, sends their dead letters, and counts what is dropped."""
 
     def __init__(self, context: TaskContext, outbox: list[Any]) -> None:
         self._context = context
@@ -105,11 +105,10 @@ class FailureHandling:
     def processing_error(self, failure: ProcessingFailed) -> StreamsError:
         """What the caller of the task is told; raise it from the user's own error."""
         context = self._context
-        at = context.metadata() or f"punctuation at {context.timestamp}"
         return ProcessingError(
-            f"{failure.node} failed at {at}, key {failure.key!r} (task {context.task_id}): "
-            f"{describe(failure.error)}. Mend the function, or set processing.exception.handler "
-            "to skip such records."
+            f"{failure.node} failed at {context.metadata()}, key {failure.key!r} "
+            f"(task {context.task_id}): {describe(failure.error)}. Mend the function, or set "
+            "processing.exception.handler to skip such records."
         )
 
     def _goes_on(
@@ -119,7 +118,8 @@ class FailureHandling:
             response = checked(handler(where, record, error))
         except Exception as handler_error:
             raise HandlerError(
-                f"The {kind} exception handler itself failed, for {where}: {describe(handler_error)}"
+                f"The {kind} exception handler itself failed, for {where}: "
+                f"{describe(handler_error)}"
             ) from handler_error
         self._outbox.extend(response.dead_letters)
         return response.result is Result.CONTINUE
@@ -173,7 +173,7 @@ def describe(error: BaseException) -> str:
 
 
 def users_part(error: Exception) -> Exception:
-    """The error with its traceback beginning in the user's code, where that is where it comes from."""
+    """The error with its traceback beginning in the user's code, if it went through any."""
     trace: TracebackType | None = error.__traceback__
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next

@@ -17,15 +17,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from headrace.runtime.context import Process, TaskContext
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology.operators import Operator
 
 O = TypeVar("O", bound=Operator)
+T = TypeVar("T", bound="OperatorTime")
+
+STREAM_TIME_PREFIX = "stream-time:"
 
 _COMPILERS: dict[type[Operator], Callable[[Any, OperatorNode], Process]] = {}
+
+
+class OperatorTime:
+    """The highest timestamp that an operator has seen; -1 before the first record.
+
+    The task commits it, so that a restart doesn't reopen windows that were closed.
+    """
+
+    __slots__ = ("stream_time",)
+
+    def __init__(self, stream_time: int = -1) -> None:
+        self.stream_time = stream_time
 
 
 @dataclass(slots=True)
@@ -36,7 +51,6 @@ class OperatorNode:
     child never come back through them unless processing is to stop.
 
     `stores` are the stores that the node is connected to, and all global ones (read-only).
-    `shared` is a place, common to all nodes of the task, for what several of them share.
     What is appended to `on_init` runs before the first record, in the topology's order; what is
     appended to `on_close`, at the end.
     """
@@ -50,9 +64,21 @@ class OperatorNode:
     """`resolve_serde(serde, role)`, role "key" or "value": fills in the configured default."""
     schedule: Callable[..., Any]
     """`schedule(node_name, interval_ms, punctuation_type, callback, start_ms=None)`."""
-    shared: dict[str, Any]
+    times: dict[str, OperatorTime]
+    """The times of all operators of the task, by the name that they are committed under."""
     on_init: list[Callable[[], None]] = field(default_factory=list)
     on_close: list[Callable[[], None]] = field(default_factory=list)
+
+    def operator_time(self) -> OperatorTime:
+        """This operator's own stream time, as it was last committed."""
+        return self.remembered(self.name, OperatorTime)
+
+    def remembered(self, name: str, make: Callable[[int], T]) -> T:
+        """The time called `name`, made by `make(stream_time)`; several operators may share it."""
+        name = f"{STREAM_TIME_PREFIX}{name}"
+        if name not in self.times:
+            self.times[name] = make(self.context.processor_metadata.get(name, -1))
+        return cast(T, self.times[name])
 
 
 def compiles(

@@ -14,7 +14,7 @@ Fire = Callable[[str, int, Callable[[int], None]], None]
 
 @dataclass(order=True, slots=True)
 class Schedule:
-    """One repeating callback. `due` moves by whole intervals; missed ones collapse into one call."""
+    """A repeating callback. `due` moves by whole intervals; missed ones collapse into one call."""
 
     due: int
     turn: int

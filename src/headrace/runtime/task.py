@@ -76,10 +76,12 @@ class StreamTask:
         clock: Clock,
         *,
         global_stores: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, int] | None = None,
     ) -> None:
         self.id = spec.id
         self.metrics = Metrics(str(spec.id))
         self.context = TaskContext(spec.id, spec.config, clock, self.metrics)
+        self.context.processor_metadata.update(metadata or {})
         self.outbox: list[Any] = []
         """What was sent, as tuples with the fields of ProducerRecord, in order."""
         self.positions: dict[TopicPartition, int] = {}
@@ -235,6 +237,13 @@ class StreamTask:
         return self._wall_clock_punctuations.next_due
 
     # State
+
+    @property
+    def metadata(self) -> dict[str, int]:
+        """What operators want to find again after a restart; it is to be committed with the
+        positions, and given to the next task of this partition."""
+        times = {name: time.stream_time for name, time in self._wired.times.items()}
+        return {**self.context.processor_metadata, **times}
 
     def commit(self) -> None:
         """Flush the record caches: updates that were held back go downstream and to changelogs."""

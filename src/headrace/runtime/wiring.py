@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.core.errors import HandlerError, StreamsError
+from headrace.core.errors import ConfigError, HandlerError, StreamsError
 from headrace.core.handlers import Stage
 from headrace.core.record import ProducerRecord
 from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe
-from headrace.runtime.operator import OperatorNode, compile_operator
+from headrace.runtime.operator import OperatorNode, OperatorTime, compile_operator
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology import operators
 from headrace.topology.nodes import ProcessorNode, SinkNode, SourceNode
@@ -58,9 +58,8 @@ class Wiring:
     """The full name of a topic: internal ones have the application id in front."""
 
     def wire(self, names: tuple[str, ...]) -> WiredNodes:
-        wired = WiredNodes({}, [], [])
+        wired = WiredNodes({}, {}, [], [])
         nodes: list[OperatorNode] = []
-        shared: dict[str, Any] = {}
         for name in reversed(names):
             spec = self.topology.nodes[name]
             children = {
@@ -74,7 +73,7 @@ class Wiring:
                 case SinkNode():
                     wired.functions[name] = self._sink(spec)
                 case ProcessorNode():
-                    node = self._operator_node(spec, children, shared)
+                    node = self._operator_node(spec, children, wired.times)
                     nodes.append(node)
                     wired.functions[name] = self._guarded(
                         name, compile_operator(spec.operator, node)
@@ -85,7 +84,10 @@ class Wiring:
         return wired
 
     def _operator_node(
-        self, spec: ProcessorNode, children: dict[str, Process], shared: dict[str, Any]
+        self,
+        spec: ProcessorNode,
+        children: dict[str, Process],
+        times: dict[str, OperatorTime],
     ) -> OperatorNode:
         forward = _to_all(list(children.values()))
         if type(spec.operator) not in SHARES_HEADERS and self._reaches_processor(spec.name):
@@ -98,7 +100,7 @@ class Wiring:
             stores={**self.global_stores, **{name: self.stores[name] for name in spec.stores}},
             resolve_serde=self.resolve_serde,
             schedule=self.schedule,
-            shared=shared,
+            times=times,
         )
 
     def _reaches_processor(self, name: str) -> bool:
@@ -127,16 +129,18 @@ class Wiring:
         try:
             key_serde = self.resolve_serde(spec.key_serde, "key")
             value_serde = self.resolve_serde(spec.value_serde, "value")
-        except StreamsError as error:
+        except ConfigError as error:
             raise StreamsError(f"Sink {spec.name} can't start: {error}") from error
         return Sink(self, spec, key_serde, value_serde).compiled()
 
 
 @dataclass(slots=True)
 class WiredNodes:
-    """The functions of all nodes, and what to call before the first and after the last record."""
+    """The functions of all nodes, the times of their operators, and what to call before the first
+    and after the last record."""
 
     functions: dict[str, Process]
+    times: dict[str, OperatorTime]
     on_init: list[tuple[str, Callable[[], None]]]
     on_close: list[tuple[str, Callable[[], None]]]
 

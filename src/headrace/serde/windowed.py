@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from struct import pack, unpack_from
 from typing import TypeVar
 
 from headrace.core.errors import ArgumentError, SerializationError
 from headrace.core.windowed import LONG_MAX, Window, Windowed
+from headrace.serde.murmur2 import partition_for
 from headrace.serde.serde import Serde
 
 K = TypeVar("K")
 
 
-def time_windowed(inner: Serde[K], size_ms: int) -> Serde[Windowed[K]]:
+@dataclass(frozen=True)
+class WindowedSerde(Serde[Windowed[K]]):
+    """A serde of windowed keys. `inner` is that of the keys themselves, by which records are
+    partitioned, so that all windows of a key are in one partition."""
+
+    inner: Serde[K]
+
+    def partition(self, topic: str, key: Windowed[K], value: object, partitions: int) -> int:
+        """Partitions by the inner key."""
+        return partition_for(self.inner.serialize(key.key), partitions)
+
+
+def time_windowed(inner: Serde[K], size_ms: int) -> WindowedSerde[K]:
     """Key ‖ window start. The end isn't written: it is read as start + `size_ms`.
 
     No bytes at all are read as None.
     """
-    return Serde(
+    return WindowedSerde(
         partial(_write_time_windowed, inner.serialize),
         partial(_read_time_windowed, inner.deserialize, size_ms),
+        inner,
     )
 
 
-def session_windowed(inner: Serde[K]) -> Serde[Windowed[K]]:
+def session_windowed(inner: Serde[K]) -> WindowedSerde[K]:
     """Key ‖ window end ‖ window start. No bytes at all are read as None."""
-    return Serde(
+    return WindowedSerde(
         partial(_write_session_windowed, inner.serialize),
         partial(_read_session_windowed, inner.deserialize),
+        inner,
     )
 
 

@@ -41,8 +41,8 @@ class TopologyTestDriver:
     tasks, records are partitioned by key, and repartition topics really repartition. Without it,
     one task with one stream time runs the whole topology, as Kafka Streams' own driver does.
 
-    The wall clock stands still until `advance_wall_clock_time`. Use the driver as a context manager,
-    or call `close`.
+    The wall clock stands still until `advance_wall_clock_time`. Use the driver as a context
+    manager, or call `close`.
     """
 
     __test__ = False
@@ -109,7 +109,7 @@ class TopologyTestDriver:
         self._process_all()
 
     def take_output(self) -> list[ProducerRecord]:
-        """Every record sent since the last call, also to repartition and changelog topics, in order."""
+        """All records sent since the last call, also those to internal topics, in order."""
         sent, self._sent = self._sent, []
         return sent
 
@@ -129,7 +129,7 @@ class TopologyTestDriver:
     # Time
 
     def advance_wall_clock_time(self, by: timedelta) -> None:
-        """Move the wall clock; punctuations that are due run once each, then what follows from them."""
+        """Move the wall clock; punctuations that are due run once each, with all that follows."""
         self.clock.advance(to_ms(by, "The advance"))
         for task in self._tasks:
             task.punctuate_wall_clock()
@@ -178,19 +178,17 @@ class TopologyTestDriver:
 
     def crash(self) -> None:
         """Lose all tasks, and start again from what was committed: positions and changelogs."""
-        committed = [
-            (
-                task.positions,
-                {part: task.partition_time(part) for part in task.positions},
-                task.context.processor_metadata,
+        committed = {
+            task.id: (
+                [(part, at, task.partition_time(part)) for part, at in task.positions.items()],
+                task.metadata,
             )
             for task in self._tasks
-        ]
-        self._start()
-        for task, (positions, times, metadata) in zip(self._tasks, committed, strict=True):
-            task.context.processor_metadata.update(metadata)
-            for partition, position in positions.items():
-                task.resume_at(partition, position, times[partition])
+        }
+        self._start({task: metadata for task, (_, metadata) in committed.items()})
+        for task in self._tasks:
+            for partition, position, partition_time in committed[task.id][0]:
+                task.resume_at(partition, position, partition_time)
             self._restore(task)
             for partition in self._layout.inputs(task.id):
                 waiting = self._log.read(partition, task.positions.get(partition, 0))
@@ -218,7 +216,7 @@ class TopologyTestDriver:
 
     # How it works
 
-    def _start(self) -> None:
+    def _start(self, metadata: Mapping[TaskId, Mapping[str, int]] | None = None) -> None:
         self._global = None
         global_spec = self._layout.global_task()
         if global_spec is not None:
@@ -227,7 +225,12 @@ class TopologyTestDriver:
                 self._global.update(partition, self._log.read(partition))
         global_stores = self._global.stores if self._global is not None else {}
         self._tasks = [
-            StreamTask(spec, self.clock, global_stores=global_stores)
+            StreamTask(
+                spec,
+                self.clock,
+                global_stores=global_stores,
+                metadata=(metadata or {}).get(spec.id),
+            )
             for spec in self._layout.tasks()
         ]
 
@@ -387,6 +390,4 @@ class Layout:
                 for partition in range(count) if all_partitions else [task_id.partition]:
                     if partition < count:
                         inputs[TopicPartition(self._full_name(topic), partition)] = name
-        return TaskSpec(
-            task_id, self._topology, nodes, inputs, self._config, self.partitions_of
-        )
+        return TaskSpec(task_id, self._topology, nodes, inputs, self._config, self.partitions_of)

@@ -20,7 +20,7 @@ class TopicLog:
             record.topic,
             partition.partition,
             len(records),
-            record.timestamp,
+            -1 if record.timestamp is None else record.timestamp,
             record.key,
             record.value,
             Headers(record.headers),

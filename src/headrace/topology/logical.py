@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from headrace.core.errors import TopologyError
 from headrace.serde.serde import SerdeLike
+from headrace.serde.windowed import WindowedSerde
 from headrace.topology.naming import Naming
 from headrace.topology.nodes import (
     AutoOffsetReset,
@@ -159,6 +160,8 @@ class StreamSink(LogicalNode):
         self.topic = topic
         self.key_serde = key_serde
         self.value_serde = value_serde
+        if partitioner is None and isinstance(key_serde, WindowedSerde):
+            partitioner = key_serde.partition
         self.partitioner = partitioner
 
     def write(self, topology: Topology) -> None:

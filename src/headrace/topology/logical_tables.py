@@ -10,6 +10,7 @@ from headrace.core.errors import ArgumentError, TopologyError
 from headrace.topology.logical import Consumption, LogicalNode, Processing, write_processor
 from headrace.topology.nodes import ProcessorNode
 from headrace.topology.operators import (
+    Aggregation,
     JoinView,
     Operator,
     PassThrough,
@@ -215,7 +216,7 @@ class AggregatedTable(TableNode):
     """The result of an aggregation, which always has a store."""
 
     def __init__(
-        self, name: str, operator: Operator, spec: StoreSpec, *, grace_ms: int | None = None
+        self, name: str, operator: Aggregation, spec: StoreSpec, *, grace_ms: int | None = None
     ) -> None:
         super().__init__(name)
         self.operator = operator

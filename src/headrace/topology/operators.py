@@ -237,7 +237,6 @@ class TableFilter(Operator):
     `versioned`: the input is versioned, so that deletions of nothing are passed on.
     """
 
-    parent: TableView
     predicate: Function
     negate: bool
     store: str | None = None
@@ -247,7 +246,6 @@ class TableFilter(Operator):
 
 @dataclass(frozen=True, slots=True)
 class TableMapValues(Operator):
-    parent: TableView
     mapper: Function
     with_key: bool = False
     store: str | None = None
@@ -258,7 +256,6 @@ class TableMapValues(Operator):
 class TableTransformValues(Operator):
     """`supplier()` makes a transformer; it is called for deletions too."""
 
-    parent: TableView
     supplier: Function
     store: str | None = None
     send_old_values: bool = False
@@ -273,11 +270,10 @@ class TableToStream(Operator):
 class TableRepartitionMap(Operator):
     """Re-keys table updates for `KTable.group_by`: a `Change` under the old and the new key.
 
-    `emit_both_halves`: send two records even if the key stays (`upgrade.from` before 3.5).
+    With the setting `upgrade.from` before 3.5, two records are sent even if the key stays.
     `versioned`: drop out-of-order updates of a versioned table.
     """
 
-    parent: TableView
     mapper: Function
     versioned: bool = False
 
@@ -383,6 +379,17 @@ class TableReduce(Operator):
     send_old_values: bool = False
 
 
+Aggregation = (
+    StreamAggregate
+    | StreamReduce
+    | StreamWindowAggregate
+    | StreamSlidingWindowAggregate
+    | StreamSessionWindowAggregate
+    | TableAggregate
+    | TableReduce
+)
+
+
 # Joins. A joiner is called `joiner(left, right)`, or `joiner(key, left, right)` if `with_key`,
 # whichever side came first.
 
@@ -451,7 +458,7 @@ class StreamTableJoin(Operator):
 
 @dataclass(frozen=True, slots=True)
 class StreamGlobalTableJoin(Operator):
-    """Looks `key_selector(key, value)` up in a global table. A key for the joiner is the stream's."""
+    """Looks `key_selector(key, value)` up in a global table. The joiner gets the stream's key."""
 
     table: TableView
     kind: JoinKind

@@ -84,7 +84,7 @@ class PartitionCounts:
                 f"Topics that are joined must have the same number of partitions, but {listed}. "
                 "Repartition one of them: stream.repartition(partitions=…)."
             )
-        count = next(iter(given.values()), None) or max((self[topic] for topic in topics), default=1)
+        count = max((given or {topic: self[topic] for topic in topics}).values(), default=1)
         for topic in topics:
             if not self._is_fixed(topic):
                 self._internal[topic] = count

@@ -55,7 +55,7 @@ class ProcessingContext(Protocol):
 
     @property
     def record_metadata(self) -> RecordMetadata | None:
-        """Where the current record was read; None in a punctuation."""
+        """Where the current record was read; in a punctuation it has no topic. None in `init`."""
         ...
 
     @property
@@ -91,13 +91,13 @@ class ProcessingContext(Protocol):
 
 class ProcessorContext(ProcessingContext, Protocol[KOut, VOut]):
     def forward(self, record: Record[KOut, VOut], child: str | None = None) -> None:
-        """Hand a record to all children in order, or to the one named; returns when they are done."""
+        """Hand a record to all children in order, or to one; returns when they are done."""
         ...
 
 
 class FixedKeyProcessorContext(ProcessingContext, Protocol[KOut, VOut]):
     def forward(self, record: FixedKeyRecord[KOut, VOut], child: str | None = None) -> None:
-        """Hand a record to all children in order, or to the one named; returns when they are done."""
+        """Hand a record to all children in order, or to one; returns when they are done."""
         ...
 
 

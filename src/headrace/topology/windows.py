@@ -1,4 +1,4 @@
-"""Windows: how event time is cut up. Durations go in as `timedelta` and are kept in milliseconds."""
+"""Windows: how event time is cut up. Given as `timedelta`, and kept in milliseconds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from headrace.core.windowed import LONG_MAX, Window
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
+def _not_negative(duration: timedelta, what: str) -> int:
+    duration_ms = to_ms(duration, what)
+    if duration_ms < 0:
+        raise ArgumentError(f"{what} must not be negative, but is {duration_ms} ms")
+    return duration_ms
+
+
 def _grace_ms(grace: timedelta | None) -> int:
-    grace_ms = 0 if grace is None else to_ms(grace, "grace")
-    if grace_ms < 0:
-        raise ArgumentError(f"grace must not be negative, but is {grace_ms} ms")
-    return grace_ms
+    return 0 if grace is None else _not_negative(grace, "The grace period")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,7 @@ class SlidingWindows:
     def of_time_difference(
         cls, difference: timedelta, *, grace: timedelta | None = None
     ) -> SlidingWindows:
-        difference_ms = to_ms(difference, "difference")
-        if difference_ms < 0:
-            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        difference_ms = _not_negative(difference, "The time difference")
         return cls(difference_ms, _grace_ms(grace))
 
     @property
@@ -122,13 +124,8 @@ class SessionWindows:
     grace_ms: int
 
     @classmethod
-    def of_inactivity_gap(
-        cls, gap: timedelta, *, grace: timedelta | None = None
-    ) -> SessionWindows:
-        gap_ms = to_ms(gap, "gap")
-        if gap_ms < 0:
-            raise ArgumentError(f"Inactivity gap must not be negative, but is {gap_ms} ms")
-        return cls(gap_ms, _grace_ms(grace))
+    def of_inactivity_gap(cls, gap: timedelta, *, grace: timedelta | None = None) -> SessionWindows:
+        return cls(_not_negative(gap, "The inactivity gap"), _grace_ms(grace))
 
     @property
     def retention_ms(self) -> int:
@@ -153,9 +150,7 @@ class JoinWindows:
     def of_time_difference(
         cls, difference: timedelta, *, grace: timedelta | None = None
     ) -> JoinWindows:
-        difference_ms = to_ms(difference, "difference")
-        if difference_ms < 0:
-            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        difference_ms = _not_negative(difference, "The time difference")
         return cls(difference_ms, difference_ms, _grace_ms(grace))
 
     @classmethod
@@ -164,9 +159,7 @@ class JoinWindows:
 
         Kept for applications that depend on it; use `of_time_difference` in new ones.
         """
-        difference_ms = to_ms(difference, "difference")
-        if difference_ms < 0:
-            raise ArgumentError(f"Window difference must not be negative, but is {difference_ms} ms")
+        difference_ms = _not_negative(difference, "The time difference")
         grace_ms = max(_DAY_MS - 2 * difference_ms, 0) if grace is None else _grace_ms(grace)
         return cls(difference_ms, difference_ms, grace_ms, emits_unmatched_late=False)
 

@@ -33,16 +33,16 @@ def compile_session_aggregate(
     find_sessions, put, remove = store.find_sessions, store.put, store.remove
     emit = _emit(operator, node)
     emit_closed = _emit_closed(operator, node)
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None:
             drop("null key")
             return
         timestamp = context.timestamp
+        stream_time = clock.stream_time
         if timestamp > stream_time:
-            stream_time = timestamp
+            clock.stream_time = stream_time = timestamp
         close_time = stream_time - grace - gap
 
         aggregate = initializer()

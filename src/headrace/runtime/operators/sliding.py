@@ -31,16 +31,16 @@ def compile_sliding_aggregate(
     difference, grace = operator.windows.difference_ms, operator.windows.grace_ms
     windows = _SlidingWindowsOfKey(operator, node)
     emit_closed = _emit_closed(operator, node)
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None or value is None:
             drop("null key or value")
             return
         timestamp = context.timestamp
+        stream_time = clock.stream_time
         if timestamp > stream_time:
-            stream_time = timestamp
+            clock.stream_time = stream_time = timestamp
         close_time = stream_time - grace
         if timestamp + difference < close_time:
             drop(expired(timestamp, timestamp + difference, stream_time))

@@ -16,7 +16,7 @@ from typing import Any
 
 from headrace.core.windowed import LONG_MAX
 from headrace.runtime.context import Process, TaskContext
-from headrace.runtime.operator import OperatorNode, compiles
+from headrace.runtime.operator import OperatorNode, OperatorTime, compiles
 from headrace.serde.outer_join import OuterJoinKey, OuterJoinValue
 from headrace.topology.operators import (
     Function,
@@ -34,17 +34,17 @@ Join = Callable[[Any, Any, Any], Any]
 """`join(key, this, other)`: a joiner as one side calls it."""
 
 
-class TimeTracker:
+class TimeTracker(OperatorTime):
     """What both sides of a stream-stream join know about time.
 
     `min_time` is at most the time of the oldest record in the outer store; `next_emit` is the wall
     clock time before which the store is not looked through again.
     """
 
-    __slots__ = ("min_time", "next_emit", "stream_time")
+    __slots__ = ("min_time", "next_emit")
 
-    def __init__(self) -> None:
-        self.stream_time = -1
+    def __init__(self, stream_time: int = -1) -> None:
+        super().__init__(stream_time)
         self.min_time = LONG_MAX
         self.next_emit = 0
 
@@ -118,7 +118,7 @@ def _outer_join(operator: StreamStreamJoin, node: OperatorNode) -> Process:
     before_ms, after_ms = _reach(operator)
     is_left = operator.side is JoinSide.LEFT
     emit_unmatched = operator.emit_unmatched
-    tracker: TimeTracker = node.shared.setdefault(f"join:{operator.join}", TimeTracker())
+    tracker = node.remembered(operator.join, TimeTracker)
     outer_store = None if operator.outer_store is None else node.stores[operator.outer_store]
     emit_closed = (
         None if outer_store is None else _closed_emitter(operator, node, outer_store, tracker)
@@ -233,16 +233,15 @@ def compile_stream_self_join(operator: StreamSelfJoin, node: OperatorNode) -> Pr
     join = as_side(operator.joiner, operator.with_key, JoinSide.LEFT)
     windows = operator.windows
     before_ms, after_ms, retention_ms = windows.before_ms, windows.after_ms, windows.retention_ms
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None or value is None:
             context.drop(NULL_KEY_OR_VALUE)
             return
         timestamp = context.timestamp
         with_itself = join(key, value, value)
-        stream_time = max(stream_time, timestamp)
+        clock.stream_time = stream_time = max(clock.stream_time, timestamp)
         # An expired record would not have been found in the store of the other side.
         emit_itself = timestamp > stream_time - retention_ms + 1
         try:

@@ -75,7 +75,6 @@ def _buffered(join: Process, kind: JoinKind, buffer: Any, context: TaskContext) 
     has no place in the buffer: in a left join it raises NullArgumentError.
     """
     is_left = kind is JoinKind.LEFT
-    stream_time = -1
 
     def emit(eviction: Any) -> None:
         before = context.snapshot()
@@ -86,13 +85,11 @@ def _buffered(join: Process, kind: JoinKind, buffer: Any, context: TaskContext) 
             context.restore(before)
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
-        stream_time = max(stream_time, context.timestamp)
         if value is None or (key is None and not is_left):
             context.drop(NULL_JOIN_KEY_OR_VALUE)
             return
         require(key, "key")
-        if buffer.put(stream_time, key, value, context.snapshot()):
+        if buffer.put(context.timestamp, key, value, context.snapshot()):
             buffer.evict_while(lambda: True, emit)
         else:
             join(key, value)

@@ -15,7 +15,7 @@ from headrace.topology.operators import BufferFull, Suppress, SuppressTime
 @compiles(Suppress)
 def compile_suppress(operator: Suppress, node: OperatorNode) -> Process:
     """A row is let through with the time, headers and origin of its last update. Stream time is
-    that of this operator: it moves with the updates that come here, and begins anew in a new task.
+    that of this operator: it moves with the updates that come here.
 
     Raises StreamsError if the buffer is full and is to shut down then.
     """
@@ -26,10 +26,10 @@ def compile_suppress(operator: Suppress, node: OperatorNode) -> Process:
     max_records = inf if operator.max_records is None else operator.max_records
     max_bytes = inf if operator.max_bytes is None else operator.max_bytes
     drop_tombstones = operator.drop_tombstones
-    stream_time = -1
+    clock = node.operator_time()
 
     def is_due() -> bool:
-        return bool(buffer.min_timestamp <= stream_time - wait)
+        return bool(buffer.min_timestamp <= clock.stream_time - wait)
 
     def is_full() -> bool:
         return bool(buffer.num_records > max_records or buffer.buffer_size > max_bytes)
@@ -46,10 +46,8 @@ def compile_suppress(operator: Suppress, node: OperatorNode) -> Process:
         emitted.record()
 
     def process(key: Any, change: Change) -> None:
-        nonlocal stream_time
         timestamp = context.timestamp
-        if timestamp > stream_time:
-            stream_time = timestamp
+        clock.stream_time = max(clock.stream_time, timestamp)
         time = key.window.end if by_window_end else timestamp
         buffer.put(time, key, change, context.snapshot())
         buffer.evict_while(is_due, emit)

@@ -57,7 +57,10 @@ def compile_table_source(operator: TableSource, node: OperatorNode) -> Process:
         if timestamp < old_timestamp:
             log.warning(
                 "Out-of-order update of table %s at %s: timestamp %d after %d",
-                operator.store, context.metadata() or "unknown offset", timestamp, old_timestamp,
+                operator.store,
+                context.metadata() or "unknown offset",
+                timestamp,
+                old_timestamp,
             )
         update(key, value, old, timestamp)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.core.windowed import Windowed
-from headrace.runtime.context import Process, TaskContext
+from headrace.runtime.context import Process
 from headrace.runtime.operator import OperatorNode, compiles
 from headrace.runtime.operators.emit_on_close import NOT_YET, Bounds, ClosedWindows
 from headrace.runtime.operators.forwarding import is_cached, window_update
@@ -29,8 +29,8 @@ def compile_window_aggregate(operator: StreamWindowAggregate, node: OperatorNode
         if windows.advance_ms == windows.size_ms:
             if is_cached(node.stores[operator.store], node, operator.send_old_values):
                 return _tumbling_cached(operator, windows, node)
-            return _tumbling(windows, aggregate, node.context)
-    return _in_all_windows(windows, aggregate, node.context)
+            return _tumbling(windows, aggregate, node)
+    return _in_all_windows(windows, aggregate, node)
 
 
 def _aggregate(operator: StreamWindowAggregate, node: OperatorNode) -> Aggregate:
@@ -54,19 +54,19 @@ def _aggregate(operator: StreamWindowAggregate, node: OperatorNode) -> Aggregate
     return aggregate
 
 
-def _tumbling(windows: TimeWindows, aggregate: Aggregate, context: TaskContext) -> Process:
-    drop = context.drop
+def _tumbling(windows: TimeWindows, aggregate: Aggregate, node: OperatorNode) -> Process:
+    context, drop = node.context, node.context.drop
     size, open_for = windows.size_ms, windows.size_ms + windows.grace_ms
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None:
             drop("null key")
             return
         timestamp = context.timestamp
+        stream_time = clock.stream_time
         if timestamp > stream_time:
-            stream_time = timestamp
+            clock.stream_time = stream_time = timestamp
         start = timestamp - timestamp % size
         if start + open_for > stream_time:
             aggregate(key, value, start, timestamp)
@@ -85,16 +85,16 @@ def _tumbling_cached(
     store = node.stores[operator.store]
     fetch_value, put_value = store.fetch_value, store.put_value
     size, open_for = windows.size_ms, windows.size_ms + windows.grace_ms
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None:
             drop("null key")
             return
         timestamp = context.timestamp
+        stream_time = clock.stream_time
         if timestamp > stream_time:
-            stream_time = timestamp
+            clock.stream_time = stream_time = timestamp
         start = timestamp - timestamp % size
         if start + open_for <= stream_time:
             drop(expired(start, start + size, stream_time))
@@ -113,22 +113,22 @@ def _tumbling_cached(
 def _in_all_windows(
     windows: TimeWindows | UnlimitedWindows,
     aggregate: Aggregate,
-    context: TaskContext,
+    node: OperatorNode,
     then: Callable[[int], None] | None = None,
 ) -> Process:
     """Takes a record into each of its windows, then calls `then(close_time)`."""
-    drop = context.drop
+    context, drop = node.context, node.context.drop
     starts_for, size, grace = windows.starts_for, windows.size_ms, windows.grace_ms
-    stream_time = -1
+    clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
-        nonlocal stream_time
         if key is None:
             drop("null key")
             return
         timestamp = context.timestamp
+        stream_time = clock.stream_time
         if timestamp > stream_time:
-            stream_time = timestamp
+            clock.stream_time = stream_time = timestamp
         close_time = stream_time - grace
         for start in starts_for(timestamp):
             if start + size > close_time:
@@ -146,7 +146,7 @@ def _emitting_on_close(
 ) -> Process:
     scan = scan_windows(node.stores[operator.store])
     closed = ClosedWindows(operator.store, node, _closed_between(windows), scan)
-    return _in_all_windows(windows, aggregate, node.context, closed.emit_until)
+    return _in_all_windows(windows, aggregate, node, closed.emit_until)
 
 
 def scan_windows(store: Any) -> Callable[[int, int], Iterator[tuple[Windowed[Any], Any, int]]]:

@@ -22,7 +22,11 @@ from headrace.runtime.stores.session import SessionStore
 from headrace.runtime.stores.store import FlushListener, Store
 from headrace.runtime.stores.suppress_buffer import SuppressBuffer
 from headrace.runtime.stores.versioned import VersionedKeyValueStore
-from headrace.runtime.stores.window import TimestampedWindowStore, WindowStore
+from headrace.runtime.stores.window import (
+    JoinWindowStore,
+    TimestampedWindowStore,
+    WindowStore,
+)
 from headrace.topology.stores import (
     Backend,
     JoinBufferSpec,
@@ -42,6 +46,7 @@ __all__ = [
     "FlushListener",
     "InMemoryOrderedMap",
     "JoinBuffer",
+    "JoinWindowStore",
     "KeyValueStore",
     "OrderedMap",
     "OuterJoinStore",
@@ -89,8 +94,13 @@ def _key_value(spec: KeyValueStoreSpec, environment: StoreEnvironment) -> Store:
 
 
 def _window(spec: WindowStoreSpec, environment: StoreEnvironment) -> Store:
-    store = TimestampedWindowStore if spec.timestamped else WindowStore
     keeps_headers = _keeps_headers(spec.headers, environment)
+    if spec.retain_duplicates and spec.headers is None:
+        # The stores of stream-stream joins log headers whatever the setting says.
+        keeps_them = keeps_headers or spec.backend is Backend.IN_MEMORY
+        store = JoinWindowStore if keeps_them else WindowStore
+        return store(spec, environment, keeps_headers=True)
+    store = TimestampedWindowStore if spec.timestamped else WindowStore
     return store(spec, environment, keeps_headers=keeps_headers)
 
 

@@ -12,9 +12,12 @@ from headrace.runtime.stores.cache import RecordCache
 from headrace.runtime.stores.ordered_map import InMemoryOrderedMap, OrderedMap
 from headrace.serde.serde import Serde, SerdeLike
 
+Logged = tuple[bytes, bytes | None, int | None, Sequence[Header]]
+"""A record of a changelog: key, value, timestamp, headers."""
+
 
 class ChangelogRecord(NamedTuple):
-    """A record of a changelog, as a store is restored from it."""
+    """The same, with names."""
 
     key: bytes
     value: bytes | None

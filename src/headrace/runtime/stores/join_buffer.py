@@ -16,7 +16,7 @@ from headrace.runtime.stores.buffer import (
     origin_of,
     registers_of,
 )
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.store import Store
 from headrace.serde.buffer import (
     BufferValue,
@@ -83,7 +83,7 @@ class JoinBuffer(Store):
                 self._evict(raw_key, stored, callback)
         self.min_timestamp = last + 1 if len(self._entries) else NO_TIMESTAMP
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+    def restore(self, records: Iterable[Logged]) -> None:
         for key, value, _, _ in records:
             if value is not None:
                 stored = value[:-8]

@@ -10,7 +10,7 @@ from headrace.core.errors import NullArgumentError, require
 from headrace.core.record import ValueAndTimestamp
 from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN, tick
 from headrace.runtime.stores.cached import CachedStore, TimestampedValues
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.lru import LruMap
 from headrace.runtime.stores.ordered_map import Item, OrderedMap
 from headrace.serde.serde import Serde
@@ -83,13 +83,13 @@ class KeyValueStore(CachedStore):
         """Without what is still in the cache."""
         return len(self._entries)
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+    def restore(self, records: Iterable[Logged]) -> None:
         self._restoring = True
-        for record in records:
-            if record.value is None:
-                self._entries.delete(record.key)
+        for key, value, timestamp, _ in records:
+            if value is None:
+                self._entries.delete(key)
             else:
-                self._entries.put(record.key, self._stored(record.value, record.timestamp or 0))
+                self._entries.put(key, self._stored(value, timestamp or 0))
         self._restoring = False
 
     # Through the cache

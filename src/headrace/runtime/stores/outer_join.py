@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.store import Store
 from headrace.serde.outer_join import (
     OuterJoinKey,
@@ -57,12 +57,12 @@ class OuterJoinStore(Store):
                         yield key, self._deserialize(raw)
             low = batch[-1][0] + b"\0"
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        for record in records:
-            if record.value is None:
-                self._entries.delete(record.key)
+    def restore(self, records: Iterable[Logged]) -> None:
+        for key, value, _, _ in records:
+            if value is None:
+                self._entries.delete(key)
             else:
-                self._entries.put(record.key, record.value)
+                self._entries.put(key, value)
 
     def _put(self, raw_key: bytes, value: OuterJoinValue | None) -> None:
         if value is None:

@@ -10,7 +10,7 @@ from headrace.core.errors import ArgumentError, StateError, require
 from headrace.core.windowed import LONG_MAX, Windowed
 from headrace.runtime.stores.cache import UNKNOWN, DirtyEntry
 from headrace.runtime.stores.cached import CachedStore
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.segments import default_segment_interval
 from headrace.runtime.stores.time_layout import (
@@ -139,9 +139,9 @@ class SessionStore(CachedStore):
     def backward_fetch_range(self, low: Any, high: Any) -> SessionIterator:
         return self._find_range(low, high, 0, LONG_MAX, forward=False)
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        for record in records:
-            self._entries.put(_times_of(record.key)[0], record.key, record.value)
+    def restore(self, records: Iterable[Logged]) -> None:
+        for key, value, _, _ in records:
+            self._entries.put(_times_of(key)[0], key, value)
 
     # Through the cache
 

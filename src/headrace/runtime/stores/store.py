@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.core.record import NO_HEADERS
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.topology.stores import StoreSpec
 
 FlushListener = Callable[[Any, Any, Any, int], None]
@@ -36,7 +36,7 @@ class Store(ABC):
         return False
 
     @abstractmethod
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+    def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
 
     def _log_plain(self, key: bytes, value: bytes | None) -> None:

@@ -17,7 +17,7 @@ from headrace.runtime.stores.buffer import (
     origin_of,
     registers_of,
 )
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.java_hash import JavaHashSet
 from headrace.runtime.stores.store import Store
 from headrace.serde.buffer import (
@@ -84,9 +84,7 @@ class SuppressBuffer(Store):
             _, raw_key = self._queue[0]
             value = self._entries[raw_key][1]
             change = Change(self._value(value.new), self._value(value.old))
-            callback(
-                Eviction(self._deserialize_key(raw_key), change, registers_of(value.origin))
-            )
+            callback(Eviction(self._deserialize_key(raw_key), change, registers_of(value.origin)))
             self._remove(raw_key)
             self._dirty.add(raw_key)
 
@@ -112,7 +110,7 @@ class SuppressBuffer(Store):
                     self._log(self.name, key, value, None, CHANGELOG_HEADERS)
         self._dirty.clear()
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+    def restore(self, records: Iterable[Logged]) -> None:
         for key, value, timestamp, headers in records:
             if value is None:
                 if key in self._entries:

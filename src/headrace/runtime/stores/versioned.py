@@ -15,7 +15,7 @@ from typing import Any
 from headrace.core.errors import NullArgumentError
 from headrace.core.record import NO_HEADERS, VersionedRecord
 from headrace.core.windowed import LONG_MAX
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import OrderedMap
 from headrace.runtime.stores.segments import Segments
 from headrace.runtime.stores.store import Store
@@ -90,7 +90,7 @@ class VersionedKeyValueStore(Store):
         before the history. Its `valid_to` is not filled in."""
         return self._get_as_of(self._raw_key(key), timestamp)
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+    def restore(self, records: Iterable[Logged]) -> None:
         for key, value, timestamp, _ in records:
             time = timestamp or 0
             if time >= self.observed_time - self._history_ms:

@@ -11,7 +11,7 @@ from headrace.core.record import Header, ValueAndTimestamp
 from headrace.core.windowed import LONG_MAX, Window, Windowed
 from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN, tick
 from headrace.runtime.stores.cached import CachedStore, TimestampedValues
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.segments import default_segment_interval
 from headrace.runtime.stores.time_layout import (
@@ -22,6 +22,12 @@ from headrace.runtime.stores.time_layout import (
     clamped,
     upper_bound,
 )
+from headrace.serde.serde import Serde
+from headrace.serde.value_with_headers import (
+    value_timestamp_headers,
+    with_headers,
+    without_headers,
+)
 from headrace.serde.window_store_key import (
     read_time_first_window_store_key,
     read_window_store_key,
@@ -31,10 +37,14 @@ from headrace.serde.window_store_key import (
 from headrace.topology.stores import Backend, WindowStoreSpec
 
 _MAX_SEQUENCE = 2**31 - 1
+_SEGMENT_OVERHEAD = 8
+_TIME_ORDERED_OVERHEAD = 75
+"""What Kafka Streams has in the cache besides the store key: the number of the segment, and if the
+store is time-ordered an entry of an index as well."""
 _NO_SUFFIX = bytes(12)
 _pack_suffix = Struct(">qi").pack
-_start_at = Struct(">q").unpack_from
-_unpack_timestamp = _start_at
+_start_at = _unpack_timestamp = Struct(">q").unpack_from
+_pack_timestamp = Struct(">q").pack
 
 WindowedIterator = Iterator[tuple[Windowed[Any], Any]]
 
@@ -50,7 +60,12 @@ class WindowStore(CachedStore):
     def __init__(
         self, spec: WindowStoreSpec, environment: StoreEnvironment, *, keeps_headers: bool = False
     ) -> None:
-        super().__init__(spec, environment, keeps_headers=keeps_headers, key_overhead=8)
+        super().__init__(
+            spec,
+            environment,
+            keeps_headers=keeps_headers,
+            key_overhead=_TIME_ORDERED_OVERHEAD if spec.time_ordered else _SEGMENT_OVERHEAD,
+        )
         if spec.retain_duplicates:
             self._cache = None
         self._retains_duplicates = spec.retain_duplicates
@@ -109,14 +124,17 @@ class WindowStore(CachedStore):
     def backward_all(self) -> WindowedIterator:
         return self._fetch_all(0, LONG_MAX, forward=False)
 
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        for key, value, timestamp, _ in records:
+    def restore(self, records: Iterable[Logged]) -> None:
+        for key, value, timestamp, headers in records:
             _, start, sequence = read_window_store_key(key)
             self._sequence = self._logged_sequence = max(self._logged_sequence, sequence)
             if value is not None:
-                self._entries.put(start, key, self._stored(value, timestamp or 0))
+                self._entries.put(start, key, self._restored(value, timestamp or 0, headers))
             elif not self._retains_duplicates or self._nulls_move_time:
                 self._entries.put(start, key, None)
+
+    def _restored(self, raw: bytes, timestamp: int, headers: Sequence[Header]) -> bytes:
+        return self._stored(raw, timestamp)
 
     # Through the cache
 
@@ -343,6 +361,26 @@ class TimestampedWindowStore(TimestampedValues, WindowStore):
             self.put_value(key, None, start, 0)
         else:
             self.put_value(key, value[0], start, value[1])
+
+
+class JoinWindowStore(WindowStore):
+    """The store of a stream-stream join, where it keeps the timestamps and headers of its records.
+
+    The join fetches plain values by key. Scans of several keys give ValueTimestampHeaders.
+    """
+
+    def _stored(self, raw: bytes, timestamp: int) -> bytes:
+        return self._restored(raw, self._context.timestamp, self._context.headers)
+
+    def _restored(self, raw: bytes, timestamp: int, headers: Sequence[Header]) -> bytes:
+        return with_headers(_pack_timestamp(timestamp) + raw, headers)
+
+    def _decoded(self, stored: bytes) -> Any:
+        return self._deserialize(without_headers(stored)[8:])
+
+    def _windowed(self, items: list[Item]) -> WindowedIterator:
+        decoded = value_timestamp_headers(Serde(self._serialize, self._deserialize)).deserialize
+        return ((self._key_of(key), decoded(stored)) for key, stored in items)
 
 
 def _start_of(key: bytes) -> int:
