@@ -66,9 +66,7 @@ def orders(records: int, keys: int) -> Columns:
 
 def loop_map(columns: Columns) -> list[Any]:
     loads, dumps, out = orjson.loads, orjson.dumps, []
-    for key, value, timestamp in zip(
-        columns.keys, columns.values, columns.timestamps, strict=True
-    ):
+    for key, value, timestamp in zip(columns.keys, columns.values, columns.timestamps, strict=True):
         name = key.decode()
         order = loads(value)
         if order["price"] > 5:
@@ -81,9 +79,7 @@ def loop_count(columns: Columns) -> list[Any]:
     loads = orjson.loads
     counts: dict[str, int] = {}
     latest: dict[str, int] = {}
-    for key, value, timestamp in zip(
-        columns.keys, columns.values, columns.timestamps, strict=True
-    ):
+    for key, value, timestamp in zip(columns.keys, columns.values, columns.timestamps, strict=True):
         name = key.decode()
         if loads(value) is not None:
             counts[name] = counts.get(name, 0) + 1
@@ -96,9 +92,7 @@ def loop_windowed_count(columns: Columns) -> list[Any]:
     loads = orjson.loads
     counts: dict[tuple[str, int], int] = {}
     latest: dict[tuple[str, int], int] = {}
-    for key, value, timestamp in zip(
-        columns.keys, columns.values, columns.timestamps, strict=True
-    ):
+    for key, value, timestamp in zip(columns.keys, columns.values, columns.timestamps, strict=True):
         name = key.decode()
         if loads(value) is not None:
             window = (name, timestamp - timestamp % WINDOW_MS)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples.click_sessions import CLICKS, VISITS, Click, Visit, topology
 
+from examples.click_sessions import CLICKS, VISITS, Click, Visit, topology
 from headrace import serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

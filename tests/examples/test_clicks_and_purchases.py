@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+
 from examples.clicks_and_purchases import (
     ACTIVITY,
     ACTIVITY_STORE,
@@ -16,7 +17,6 @@ from examples.clicks_and_purchases import (
     cogroup_topology,
     topology,
 )
-
 from headrace import Window, Windowed, serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

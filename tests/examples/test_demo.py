@@ -7,6 +7,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
+from examples import demo
 from examples.store_purchases import (
     COFFEE,
     DEPARTMENT_COUNTS,
@@ -15,9 +18,6 @@ from examples.store_purchases import (
     PATTERNS,
     REWARDS,
 )
-from rich.console import Console
-
-from examples import demo
 
 PURCHASES = 400
 

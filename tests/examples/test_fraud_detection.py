@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples.fraud_detection import ACCOUNTS, ALERTS, PAYMENTS, Account, Alert, Payment, topology
 
+from examples.fraud_detection import ACCOUNTS, ALERTS, PAYMENTS, Account, Alert, Payment, topology
 from headrace import serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

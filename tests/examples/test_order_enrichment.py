@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from examples.order_enrichment import (
     CUSTOMERS,
     ORDERS,
@@ -17,7 +18,6 @@ from examples.order_enrichment import (
     Shipment,
     topology,
 )
-
 from headrace import serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

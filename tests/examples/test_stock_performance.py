@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples.stock_performance import MOVES, QUOTES_STORE, TRADES, Move, Quote, Trade, topology
 
+from examples.stock_performance import MOVES, QUOTES_STORE, TRADES, Move, Quote, Trade, topology
 from headrace import Record, serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

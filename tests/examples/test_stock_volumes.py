@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from examples.stock_volumes import (
     INDUSTRIES_STORE,
     TOP_FIVE,
@@ -13,7 +14,6 @@ from examples.stock_volumes import (
     Volume,
     topology,
 )
-
 from headrace import serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

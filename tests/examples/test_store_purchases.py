@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from examples.store_purchases import Pattern, Purchase, Reward
 
 from examples import store_purchases as store
+from examples.store_purchases import Pattern, Purchase, Reward
 from headrace import Window, Windowed, serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples.word_count import COUNTS_STORE, SENTENCES, WORD_COUNTS, topology, words
 
+from examples.word_count import COUNTS_STORE, SENTENCES, WORD_COUNTS, topology, words
 from headrace import serdes
 from headrace.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
 

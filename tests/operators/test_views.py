@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.core.errors import StateError
-from headrace.core.record import Change, ValueAndTimestamp
+from headrace.core.record import Change, RecordMetadata, ValueAndTimestamp
 from headrace.core.windowed import Window, Windowed
 from headrace.runtime.context import NO_RECORD
 from headrace.runtime.operators.views import TableReader, compile_view
@@ -108,7 +108,7 @@ def test_a_transformer_sees_rows_of_unknown_origin(table: TimestampedStore) -> N
     for init in bench.node.on_init:
         init()
     bench.context.restore(NO_RECORD._replace(topic="t", timestamp=7))
-    assert rows.get("k") == Row((5, None, 100), 100)
+    assert rows.get("k") == Row((5, RecordMetadata(None, -1, -1), 100), 100)
     assert rows.get("x") == Row((None, None, -1), -1)
     assert bench.context.timestamp == 7
     assert bench.context.topic == "t"
@@ -117,7 +117,7 @@ def test_a_transformer_sees_rows_of_unknown_origin(table: TimestampedStore) -> N
 def test_rows_of_another_key(table: TimestampedStore) -> None:
     rows = reader(RepartitionMapView(STORE, lambda key, value: (value, key)), table)
     assert rows.get("k") == Row((5, "k"), 100)
-    assert rows.get("x") == Row((None, "x"), 0)
+    assert rows.get("x") == Row((None, "x"), -1)
 
 
 def test_what_a_suppression_holds_back_is_not_seen(table: TimestampedStore) -> None:

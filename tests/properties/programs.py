@@ -163,7 +163,6 @@ PARTITIONABLE: tuple[Callable[[Program, Stream], Stream], ...] = (
     Program.words,
     Program.count,
     Program.regroup,
-    Program.table_regroup,
     Program.table_lookup,
     Program.stream_join,
     Program.tumbling,

@@ -91,7 +91,7 @@ def test_a_fetch_of_one_key_is_not_confused_by_keys_that_look_alike() -> None:
                 store.put(key, key, 7)
             assert list(store.fetch("a", 0, 100)) == [(7, "a")]
             assert list(store.backward_fetch("a\0", 0, 100)) == [(7, "a\0")]
-            assert list(store.fetch("a", 8, 100)) == []
+            assert list(store.fetch("a", 8, 100)) == list(store.fetch("a", -9, -1)) == []
 
 
 def test_reads_end_strictly_at_the_retention() -> None:

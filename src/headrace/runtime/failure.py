@@ -16,7 +16,14 @@ from headrace.core.handlers import (
     checked,
     log_and_fail,
 )
-from headrace.core.record import ConsumerRecord, Header, Headers, ProducerRecord, Record
+from headrace.core.record import (
+    ConsumerRecord,
+    Header,
+    Headers,
+    ProducerRecord,
+    Record,
+    RecordMetadata,
+)
 from headrace.runtime.context import TaskContext
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -25,9 +32,10 @@ _PACKAGE = str(Path(__file__).parents[1])
 class ProcessingFailed(Exception):
     """A node failed and its handler said to stop: on its way past all other nodes to the task."""
 
-    def __init__(self, node: str, key: Any, error: Exception) -> None:
+    def __init__(self, node: str, at: RecordMetadata | None, key: Any, error: Exception) -> None:
         super().__init__(node)
         self.node = node
+        self.at = at
         self.key = key
         self.error = error
 
@@ -78,7 +86,7 @@ class FailureHandling:
         if self._goes_on(self._processing, where, record, error, "processing"):
             context.drop(f"{node} raised {describe(error)}")
             return
-        raise ProcessingFailed(node, key, error)
+        raise ProcessingFailed(node, context.metadata(), key, error)
 
     def punctuation_failed(self, node: str, error: Exception) -> None:
         """Returns if the punctuation is to be skipped."""
@@ -86,7 +94,8 @@ class FailureHandling:
         if self._goes_on(self._processing, where, None, error, "processing"):
             self._context.drop(f"punctuation of {node} raised {describe(error)}")
             return
-        raise self.processing_error(ProcessingFailed(node, None, error)) from users_part(error)
+        failure = ProcessingFailed(node, self._context.metadata(), None, error)
+        raise self.processing_error(failure) from users_part(error)
 
     def serialization_failed(
         self, stage: Stage, sink: str, record: ProducerRecord, error: Exception
@@ -104,10 +113,9 @@ class FailureHandling:
 
     def processing_error(self, failure: ProcessingFailed) -> StreamsError:
         """What the caller of the task is told; raise it from the user's own error."""
-        context = self._context
         return ProcessingError(
-            f"{failure.node} failed at {context.metadata()}, key {failure.key!r} "
-            f"(task {context.task_id}): {describe(failure.error)}. Mend the function, or set "
+            f"{failure.node} failed at {failure.at}, key {failure.key!r} "
+            f"(task {self._context.task_id}): {describe(failure.error)}. Mend the function, or set "
             "processing.exception.handler to skip such records."
         )
 

@@ -233,6 +233,10 @@ class TopologyTestDriver:
             )
             for spec in self._layout.tasks()
         ]
+        self._readers: defaultdict[TopicPartition, list[StreamTask]] = defaultdict(list)
+        for task in self._tasks:
+            for partition in self._layout.inputs(task.id):
+                self._readers[partition].append(task)
 
     def _restore(self, task: StreamTask) -> None:
         for name, store in task.stores.items():
@@ -271,13 +275,11 @@ class TopologyTestDriver:
         partition = record.partition
         if partition is None:
             partition = self._layout.partition_of(record)
-        name = self._layout.input_name(record.topic)
-        written = self._log.append(record, TopicPartition(name, partition))
-        target = TopicPartition(name, partition)
-        for task in self._tasks:
-            if target in self._layout.inputs(task.id):
-                task.add_records(target, [written])
-        if self._global is not None and self._layout.is_global(record.topic):
+        target = TopicPartition(self._layout.input_name(record.topic), partition)
+        written = self._log.append(record, target)
+        for task in self._readers[target]:
+            task.add_records(target, [written])
+        if self._global is not None and target in self._layout.global_inputs:
             self._global.update(target, [written])
 
 
@@ -300,6 +302,11 @@ class Layout:
         ]
         self._tasks = {spec.id: spec for spec in self._make_tasks()}
         self._global = self._make_global_task()
+        self._source_topics = frozenset(
+            partition.topic
+            for inputs in (*(spec.inputs for spec in self._tasks.values()), self.global_inputs)
+            for partition in inputs
+        )
 
     def tasks(self) -> Iterable[TaskSpec]:
         return self._tasks.values()
@@ -310,24 +317,19 @@ class Layout:
     def inputs(self, task: TaskId) -> Mapping[TopicPartition, str]:
         return self._tasks[task].inputs
 
-    def is_read(self, topic: str) -> bool:
-        name = self.input_name(topic)
-        return any(
-            name == partition.topic for spec in self._tasks.values() for partition in spec.inputs
-        ) or self.is_global(topic)
+    @property
+    def global_inputs(self) -> Mapping[TopicPartition, str]:
+        return self._global.inputs if self._global is not None else {}
 
-    def is_global(self, topic: str) -> bool:
-        return self._global is not None and any(
-            partition.topic == topic for partition in self._global.inputs
-        )
+    def is_read(self, topic: str) -> bool:
+        return self.input_name(topic) in self._source_topics
 
     def source_topics(self) -> list[str]:
-        specs = [*self._tasks.values(), *([self._global] if self._global else [])]
-        return sorted({partition.topic for spec in specs for partition in spec.inputs})
+        return sorted(self._source_topics)
 
     def input_name(self, topic: str) -> str:
         """The name under which a topic is read: its own, or the pattern that it matches."""
-        if topic in self._named_topics():
+        if topic in self._source_topics:
             return topic
         for pattern in self._patterns:
             if pattern.fullmatch(topic):
@@ -344,12 +346,6 @@ class Layout:
         if record.key is None:
             return 0
         return partition_for(record.key, self.partitions_of(record.topic))
-
-    def _named_topics(self) -> set[str]:
-        return {self._full_name(topic) for node in self._sources() for topic in node.topics}
-
-    def _sources(self) -> Iterable[SourceNode]:
-        return (node for node in self._topology.nodes.values() if isinstance(node, SourceNode))
 
     def _external_count(self, topic: str) -> int:
         if isinstance(self._given, int):

@@ -175,16 +175,21 @@ class WindowStore(CachedStore):
         self, key: Any, first: int, last: int, *, forward: bool
     ) -> Iterator[tuple[int, Any]]:
         raw_key = self._raw_key(key)
-        low = window_store_key(raw_key, clamped(first), 0)
-        high = window_store_key(raw_key, min(last, LONG_MAX), _MAX_SEQUENCE)
-        within = _filter(raw_key, raw_key, first, last)
         from_ = max(first, self._entries.first_readable)
+        high = window_store_key(raw_key, min(last, LONG_MAX), _MAX_SEQUENCE)
         items: list[Item] = []
-        if from_ <= last:
+        if max(from_, 0) <= last:
+            low = window_store_key(raw_key, clamped(from_), 0)
             items = self._entries.scan_keys(from_, last, low, high, forward=forward)
-        merged = self._merged(items, low, high, within, from_, self._by_key, forward=forward)
+            # Other keys between the bounds are longer, or shorter, than this one.
+            length = len(low)
+            items = [item for item in items if len(item[0]) == length]
+        if self._cache is not None:
+            low = window_store_key(raw_key, clamped(first), 0)
+            within = _filter(raw_key, raw_key, first, last)
+            items = self._merged(items, low, high, within, from_, self._by_key, forward=forward)
         decoded = self._decoded
-        return ((_start_of(key), decoded(stored)) for key, stored in merged)
+        return ((_start_of(key), decoded(stored)) for key, stored in items)
 
     def _fetch_range(
         self, low: Any, high: Any, first: int, last: int, *, forward: bool
