@@ -88,6 +88,16 @@ class TimestampedStore(CachedEntries):
         super().__init__(KeyValueStoreSpec(name=name, timestamped=True), cached=cached)
         self.rows: dict[Any, ValueAndTimestamp] = {}
 
+    def aggregation(self, initializer: Any, aggregator: Any) -> Any:
+        def aggregate(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
+            old, latest = self.get_value(key) or (initializer(), timestamp)
+            self.put_value(key, aggregator(key, value, old), max(timestamp, latest))
+
+        return aggregate
+
+    def serialize_key(self, key: Any) -> bytes:
+        return str(key).encode()
+
     def get(self, key: Any) -> ValueAndTimestamp | None:
         return self.rows.get(key)
 
@@ -140,6 +150,20 @@ class WindowStore(CachedEntries):
         super().__init__(spec, cached=cached)
         self._size = size
         self.rows: dict[tuple[Any, int], ValueAndTimestamp] = {}
+
+    def aggregation(self, initializer: Any, aggregator: Any) -> Any:
+        def aggregate(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
+            start = int(store_key.rpartition(b"@")[2])
+            old, latest = self.fetch_value(key, start) or (initializer(), timestamp)
+            self.put_value(key, aggregator(key, value, old), start, max(timestamp, latest))
+
+        return aggregate
+
+    def serialize_key(self, key: Any) -> bytes:
+        return str(key).encode()
+
+    def key_suffix(self, start: int) -> bytes:
+        return b"@%d" % start
 
     def fetch_one(self, key: Any, start: int) -> ValueAndTimestamp | None:
         return self.rows.get((key, start))

@@ -155,9 +155,9 @@ def test_a_float_accepts_whole_numbers() -> None:
 @pytest.mark.parametrize(
     ("target", "data", "message"),
     [
-        (None, b"{nope", "Not JSON"),
-        (None, b"", "Not JSON"),
-        (None, b'"\xff"', "Not JSON"),
+        (list[int], b"{nope", "Not JSON"),
+        (list[int], b"", "Not JSON"),
+        (list[int], b'"\xff"', "Not JSON"),
         (Order, b"[]", "expected dict, got list"),
         (Order, b'{"id": 1}', "Order.items is missing"),
         (Order, b'{"id": "1", "items": []}', "Order.id: expected int, got str '1'"),
@@ -209,3 +209,8 @@ def test_pydantic_is_not_imported_unless_used() -> None:
         "assert 'pydantic' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_text_that_is_not_json_raises_and_says_where() -> None:
+    with pytest.raises(ValueError, match="line 1 column 2"):
+        serdes.json().deserialize(b"{nope")

@@ -23,8 +23,12 @@ Process = Callable[[Any, Any], None]
 """A compiled operator: `process(key, value)`."""
 
 
+RawRecord = tuple[int, "bytes | None", "bytes | None"]
+"""The offset, key and value of the record that is being processed, as it was read."""
+
+
 class RecordContext(NamedTuple):
-    """The registers at one moment. A record cache keeps it with each update."""
+    """The registers at one moment."""
 
     timestamp: int
     headers: Sequence[Header]
@@ -49,11 +53,9 @@ class TaskContext:
         "config",
         "headers",
         "metrics",
-        "offset",
         "partition",
         "processor_metadata",
-        "raw_key",
-        "raw_value",
+        "record",
         "stream_time",
         "task_id",
         "timestamp",
@@ -76,10 +78,12 @@ class TaskContext:
         self.headers: Sequence[Header]
         self.topic: str | None
         self.partition: int
-        self.offset: int
-        self.raw_key: bytes | None
-        self.raw_value: bytes | None
+        self.record: RawRecord
         self.restore(NO_RECORD)
+
+    @property
+    def offset(self) -> int:
+        return self.record[0]
 
     def snapshot(self) -> RecordContext:
         return RecordContext(
@@ -87,21 +91,12 @@ class TaskContext:
             self.headers,
             self.topic,
             self.partition,
-            self.offset,
-            self.raw_key,
-            self.raw_value,
+            *self.record,
         )
 
     def restore(self, registers: RecordContext) -> None:
-        (
-            self.timestamp,
-            self.headers,
-            self.topic,
-            self.partition,
-            self.offset,
-            self.raw_key,
-            self.raw_value,
-        ) = registers
+        self.timestamp, self.headers, self.topic, self.partition, offset, key, value = registers
+        self.record = offset, key, value
 
     def metadata(self) -> RecordMetadata | None:
         """Where the current record was read, without a topic in a punctuation; None when nothing

@@ -170,8 +170,7 @@ def _position(context: TaskContext) -> tuple[Any, ...]:
         context.offset,
         context.timestamp,
         context.headers,
-        context.raw_key,
-        context.raw_value,
+        *context.record[1:],
     )
 
 

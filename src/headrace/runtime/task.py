@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from headrace.core.clock import Clock
@@ -146,52 +147,36 @@ class StreamTask:
         source, context = queue.source, self.context
         deserialize_key, deserialize_value = source.deserialize_key, source.deserialize_value
         forward = source.forward
-        reads_timestamp = source.timestamp_of is fail_on_invalid
+        takes_timestamp = source.timestamp_of is fail_on_invalid
         stream_time, partition_time = context.stream_time, queue.partition_time
         next_punctuation = self._stream_time_punctuations.next_due
         count = 0
         context.topic, context.partition = partition
-        headers: Sequence[Header] = NO_HEADERS
-        rows = zip(
-            columns.offsets,
-            columns.timestamps,
-            columns.keys,
-            columns.values,
-            columns.headers or _repeat_none(len(columns.offsets)),
-            strict=True,
-        )
+        records = zip(columns.offsets, columns.keys, columns.values, strict=True)
+        headers = columns.headers or repeat(NO_HEADERS, len(columns.offsets))
+        rows = zip(records, columns.timestamps, headers, strict=True)
         try:
-            for offset, timestamp, raw_key, raw_value, raw_headers in rows:
+            for record, timestamp, raw_headers in rows:
+                offset, raw_key, raw_value = record
                 try:
                     key = None if raw_key is None else deserialize_key(raw_key)
                     value = None if raw_value is None else deserialize_value(raw_value)
+                    readable = takes_timestamp and timestamp >= 0
                 except Exception:
-                    key = value = None
                     readable = False
-                else:
-                    readable = reads_timestamp and timestamp >= 0
                 if not readable:
                     # The slow way: handlers, and timestamp extractors of one's own.
                     raw = ConsumerRecord(
-                        partition.topic,
-                        partition.partition,
-                        offset,
-                        timestamp,
-                        raw_key,
-                        raw_value,
-                        raw_headers or NO_HEADERS,
+                        *partition, offset, timestamp, raw_key, raw_value, raw_headers
                     )
                     stamped = source.read(raw, partition_time)
                     if stamped is None:
                         count += 1
                         continue
-                    key, value, timestamp = stamped.key, stamped.value, stamped.timestamp
-                headers = Headers(raw_headers) if raw_headers else NO_HEADERS
-                context.offset = offset
+                    _, key, value, timestamp = stamped
+                context.record = record
                 context.timestamp = timestamp
-                context.headers = headers
-                context.raw_key = raw_key
-                context.raw_value = raw_value
+                context.headers = Headers(raw_headers) if raw_headers else NO_HEADERS
                 if timestamp > partition_time:
                     partition_time = timestamp
                     if timestamp > stream_time:
@@ -439,7 +424,3 @@ class GlobalTask:
 
     def close(self) -> None:
         self._task.close()
-
-
-def _repeat_none(times: int) -> Sequence[None]:
-    return (None,) * times

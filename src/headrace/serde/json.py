@@ -29,12 +29,14 @@ def json(type: Any = None) -> Serde[Any]:
 
     Without a type, what is read are plain values: dict, list, str, int, float, bool, None. With
     a type (a dataclass, a pydantic model, `list[Order]`, …) that is what is read, and nothing
-    else is written. Text that isn't JSON, or doesn't fit the type, raises SerializationError.
+    else is written. Text that isn't JSON raises a ValueError that says where; what doesn't fit the
+    type raises SerializationError.
     NaN and infinity are written as null; integers beyond 64 bits can't be written, and are read
     as floats.
     """
     if type is None:
-        return Serde(_write, _read)
+        # Nothing around what is called for every record: its errors are clear as they are.
+        return Serde(_write, orjson.loads)
     decoder(type)  # a type that can't be decoded raises here
     read = _read_model if hasattr(type, "model_validate_json") else _read_typed
     return Serde(_writer(type), partial(read, type))

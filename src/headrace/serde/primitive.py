@@ -91,7 +91,10 @@ codecs.register_error("headrace.replace", _replace_malformed)
 
 
 def _read_string(data: bytes) -> str:
-    return data.decode("utf-8", "headrace.replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "headrace.replace")
 
 
 _unpack_short = Struct(">h").unpack

@@ -29,20 +29,14 @@ def compile_stream_aggregate(operator: StreamAggregate, node: OperatorNode) -> P
     store = node.stores[operator.store]
     lookup = table_lookup(store)
     if is_cached(store, node, operator.send_old_values):
-        put_value = store.put_value
+        aggregate = store.aggregation(initializer, aggregator)
+        serialize_key = store.serialize_key
 
         def process_cached(key: Any, value: Any) -> None:
             if key is None or value is None:
                 drop("null key or value")
-                return
-            timestamp = context.timestamp
-            row = lookup(key)
-            if row is None:
-                put_value(key, aggregator(key, value, initializer()), timestamp)
             else:
-                old, latest = row
-                new = aggregator(key, value, old)
-                put_value(key, new, latest if latest > timestamp else timestamp)
+                aggregate(serialize_key(key), key, value, context.timestamp)
 
         return process_cached
 

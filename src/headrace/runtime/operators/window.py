@@ -79,15 +79,18 @@ def _tumbling(windows: TimeWindows, aggregate: Aggregate, node: OperatorNode) ->
 def _tumbling_cached(
     operator: StreamWindowAggregate, windows: TimeWindows, node: OperatorNode
 ) -> Process:
-    """As `_tumbling`, but all in one function, as this is the most common of all."""
-    initializer, aggregator = operator.initializer, operator.aggregator
+    """As `_tumbling`, but with as few calls as possible, as this is the most common of all."""
     context, drop = node.context, node.context.drop
     store = node.stores[operator.store]
-    fetch_value, put_value = store.fetch_value, store.put_value
+    aggregate = store.aggregation(operator.initializer, operator.aggregator)
+    serialize_key, key_suffix = store.serialize_key, store.key_suffix
+    # Most records are of the same window as the one before.
+    last_start, suffix = 0, key_suffix(0)
     size, open_for = windows.size_ms, windows.size_ms + windows.grace_ms
     clock = node.operator_time()
 
     def process(key: Any, value: Any) -> None:
+        nonlocal last_start, suffix
         if key is None:
             drop("null key")
             return
@@ -99,13 +102,9 @@ def _tumbling_cached(
         if start + open_for <= stream_time:
             drop(expired(start, start + size, stream_time))
             return
-        row = fetch_value(key, start)
-        if row is None:
-            put_value(key, aggregator(key, value, initializer()), start, timestamp)
-        else:
-            old, latest = row
-            new = aggregator(key, value, old)
-            put_value(key, new, start, latest if latest > timestamp else timestamp)
+        if start != last_start:
+            last_start, suffix = start, key_suffix(start)
+        aggregate(serialize_key(key) + suffix, key, value, timestamp)
 
     return process
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from headrace.core.record import NO_HEADERS, Header
-from headrace.runtime.context import TaskContext
+from headrace.core.record import Header
+from headrace.runtime.context import RawRecord, TaskContext
 from headrace.runtime.stores.ordered_map import KeyIndex
-
-Registers = tuple[int, Sequence[Header], str | None, int, int, bytes | None, bytes | None]
 
 UNKNOWN: Final = object()
 """Stands in a cache entry for a value that has to be deserialized afresh at every read."""
@@ -24,10 +22,11 @@ UNKNOWN: Final = object()
 IMMUTABLE: Final = frozenset((int, str, float, bytes, bool))
 """Types whose values a cache entry may share with its readers."""
 
-_READ: Final[Registers] = (-1, NO_HEADERS, "", -1, -1, None, None)
-
 _FIXED_SIZE: Final = 24 + 1 + 8 + 8 + 4
 """Of every entry: three references, the dirty flag, timestamp, offset, partition."""
+
+Aggregation = Callable[[bytes, Any, Any, int], None]
+"""`aggregate(store_key, key, value, timestamp)`"""
 
 tick = count().__next__
 """Numbers uses and updates of entries, so that they can be put in order when that is needed."""
@@ -37,35 +36,51 @@ class CacheEntry:
     """The last update of a key. `raw` None is a deletion.
 
     `value` is the value that `raw` was made of, or UNKNOWN. `timestamp` is the value's own, which
-    only timestamped stores use. `used` and `updated` tell when that was last (see `tick`).
+    only timestamped stores use. `used` and `updated` tell when that was last (see `tick`). The
+    registers of the update are kept with it, `record_timestamp` and those that follow.
     """
 
     __slots__ = (
-        "dirty", "key", "raw", "registers", "size", "timestamp", "updated", "used", "value",
+        "dirty", "headers", "key", "key_size", "partition", "raw", "record", "record_timestamp",
+        "size", "timestamp", "topic", "updated", "used", "value",
     )  # fmt: skip
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, key_size: int) -> None:
         self.key = key
+        self.key_size = key_size
         self.raw: bytes | None = None
         self.value: Any = UNKNOWN
         self.timestamp = 0
-        self.registers = _READ
         self.dirty = False
         self.size = 0
         self.used = 0
         self.updated = 0
+        self.record_timestamp: int
+        self.headers: Sequence[Header]
+        self.topic: str | None
+        self.partition: int
+        self.record: RawRecord
+
+    def update(self) -> Update:
+        return (
+            self.record_timestamp,
+            self.headers,
+            self.topic,
+            self.partition,
+            self.record,
+            self.key,
+            self.raw,
+            self.value,
+            self.timestamp,
+        )
 
 
-class DirtyEntry(NamedTuple):
-    """An update on its way to the store."""
+Update = tuple[int, Sequence[Header], "str | None", int, RawRecord, bytes, "bytes | None", Any, int]
+"""The registers of the record that made an update, then key, raw, value and timestamp."""
 
-    key: bytes
-    raw: bytes | None
-    timestamp: int
-    registers: Registers
-
-
-Write = Callable[[DirtyEntry], None]
+Write = Callable[[bytes, "bytes | None", Any, int], None]
+"""`write(key, raw, value, timestamp)` writes an update out; the registers are those of the record
+that made it."""
 
 
 class RecordCache:
@@ -113,7 +128,7 @@ class StoreCache:
 
     def put(self, key: bytes, raw: bytes | None, value: Any, timestamp: int) -> None:
         """Take an update made by the current record. May write entries out, and so forward."""
-        context = self._context
+        context, shared = self._context, self._shared
         topic, headers = context.topic, context.headers
         entry = self.entries.get(key)
         if entry is None:
@@ -125,23 +140,18 @@ class StoreCache:
         entry.raw = raw
         entry.value = value
         entry.timestamp = timestamp
-        entry.registers = (
-            context.timestamp,
-            headers,
-            topic,
-            context.partition,
-            context.offset,
-            context.raw_key,
-            context.raw_value,
-        )
-        size = self._key_overhead + len(key)
+        entry.record_timestamp = context.timestamp
+        entry.headers = headers
+        entry.topic = topic
+        entry.partition = context.partition
+        entry.record = context.record
+        size = entry.key_size
         if raw is not None:
             size += len(raw) + self._value_overhead
         if topic is not None:
             size += len(topic)
         if headers:
             size += _size_of(headers)
-        shared = self._shared
         if size != entry.size:
             self.size += size - entry.size
             shared.size += size - entry.size
@@ -149,13 +159,64 @@ class StoreCache:
         if shared.size > shared.budget:
             self._evict()
 
+    def aggregation(
+        self,
+        serialize: Callable[[Any], bytes],
+        read: Callable[[bytes], tuple[Any, int] | None],
+        initializer: Callable[[], Any],
+        aggregator: Callable[[Any, Any, Any], Any],
+    ) -> Aggregation:
+        """Reads a value, aggregates and puts in one step: the whole work of most records.
+
+        `read(store_key)` gives what is behind the cache, or has no shared value in it.
+        """
+        context, find, put = self._context, self.entries.get, self.put
+
+        def aggregate(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
+            entry = find(store_key)
+            if entry is None or entry.value is UNKNOWN:
+                found = read(store_key)
+                if found is None:
+                    old = initializer()
+                else:
+                    old, latest = found
+                    timestamp = max(timestamp, latest)
+                new = aggregator(key, value, old)
+            else:
+                if entry.timestamp > timestamp:
+                    timestamp = entry.timestamp
+                old = entry.value
+                new = aggregator(key, value, old)
+                if type(new) is type(old) and entry.dirty and not context.headers:
+                    raw = serialize(new)
+                    before = entry.raw
+                    if (
+                        before is not None
+                        and len(raw) == len(before)
+                        and entry.topic is context.topic
+                        and not entry.headers
+                    ):
+                        # As large as before: `put` would account for nothing.
+                        entry.used = entry.updated = tick()
+                        entry.raw = raw
+                        entry.value = new
+                        entry.timestamp = timestamp
+                        entry.record_timestamp = context.timestamp
+                        entry.partition = context.partition
+                        entry.record = context.record
+                        return
+            shared = new if type(new) in IMMUTABLE else UNKNOWN
+            put(store_key, None if new is None else serialize(new), shared, timestamp)
+
+        return aggregate
+
     def put_clean(self, key: bytes, raw: bytes, timestamp: int) -> None:
         """Keep what was read from the store, which is not in the cache."""
         entry = self._insert(key)
         entry.used = tick()
         entry.raw = raw
         entry.timestamp = timestamp
-        entry.size = self._key_overhead + len(key) + len(raw) + self._value_overhead
+        entry.size = entry.key_size + len(raw) + self._value_overhead
         self.size += entry.size
         self._shared.size += entry.size
         self._evict()
@@ -196,7 +257,7 @@ class StoreCache:
         self._index.reset()
 
     def _insert(self, key: bytes) -> CacheEntry:
-        entry = self.entries[key] = CacheEntry(key)
+        entry = self.entries[key] = CacheEntry(key, self._key_overhead + len(key))
         if self._index.touched is not None:
             self._index.touched.add(key)
         return entry
@@ -238,17 +299,36 @@ class StoreCache:
         deleted = [entry.key for entry in entries if entry.raw is None]
         if evicted is not None:
             entries.insert(0, evicted)
-        updates = [DirtyEntry(e.key, e.raw, e.timestamp, e.registers) for e in entries]
+        # As they are now: what follows from one update may bring another of the same key.
+        updates = [e.update() for e in entries]
         for entry in entries:
             entry.dirty = False
-        for update in updates:
-            self._write(update)
+        self._write_out(updates)
         for key in deleted:
             entry_now = self.entries.get(key)
             if entry_now is not None:
                 self._remove(entry_now)
                 if entry_now.dirty:
                     self._dirty.remove(entry_now)
+
+    def _write_out(self, updates: list[Update]) -> None:
+        context, write = self._context, self._write
+        before = context.snapshot()
+        try:
+            for (
+                context.timestamp,
+                context.headers,
+                context.topic,
+                context.partition,
+                context.record,
+                key,
+                raw,
+                value,
+                timestamp,
+            ) in updates:
+                write(key, raw, value, timestamp)
+        finally:
+            context.restore(before)
 
 
 def _size_of(headers: Sequence[Header]) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
 from headrace.core.errors import NullArgumentError
 from headrace.core.record import NO_HEADERS, Header, ValueAndTimestamp
-from headrace.runtime.context import RecordContext
-from headrace.runtime.stores.cache import CacheEntry, DirtyEntry, StoreCache
+from headrace.runtime.stores.cache import UNKNOWN, Aggregation, CacheEntry, StoreCache
 from headrace.runtime.stores.environment import StoreEnvironment
 from headrace.runtime.stores.store import FlushListener, Store
 from headrace.topology.stores import StoreSpec
@@ -41,7 +40,7 @@ class CachedStore(Store):
         super().__init__(spec, environment)
         key_serde = environment.resolve_serde(spec.key_serde, "key")
         value_serde = environment.resolve_serde(spec.value_serde, "value")
-        self._serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
+        self.serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
         self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
         self._keeps_headers = keeps_headers
         self._listener: FlushListener | None = None
@@ -84,9 +83,9 @@ class CachedStore(Store):
     def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
         return self._context.timestamp
 
-    def _result_timestamp(self, update: DirtyEntry) -> int:
+    def _result_timestamp(self, key: bytes, raw: bytes | None, timestamp: int) -> int:
         """The timestamp that the flush listener is told."""
-        return self._context.timestamp
+        return self._logged_timestamp(raw, timestamp)
 
     def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
         return self._context.headers if raw is None and self._keeps_headers else NO_HEADERS
@@ -96,13 +95,13 @@ class CachedStore(Store):
     def _raw_key(self, key: Any) -> bytes:
         if key is None:
             raise NullArgumentError(f"A key of store {self.name} can't be None")
-        return self._serialize_key(key)
+        return self.serialize_key(key)
 
     def _raw_bounds(self, low: Any, high: Any) -> tuple[bytes | None, bytes | None]:
         """Of a range, in which None is unbounded."""
         return (
-            None if low is None else self._serialize_key(low),
-            None if high is None else self._serialize_key(high),
+            None if low is None else self.serialize_key(low),
+            None if high is None else self.serialize_key(high),
         )
 
     # Below the cache, by store key
@@ -110,6 +109,10 @@ class CachedStore(Store):
     @abstractmethod
     def _read_behind(self, key: bytes) -> bytes | None:
         """The stored value."""
+
+    def _load(self, key: bytes) -> bytes | None:
+        """The stored value of a key that is not in the cache."""
+        return self._read_behind(key)
 
     @abstractmethod
     def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
@@ -132,30 +135,24 @@ class CachedStore(Store):
     def _stored_entry(self, entry: CacheEntry) -> bytes | None:
         return None if entry.raw is None else self._stored(entry.raw, entry.timestamp)
 
-    def _write_behind(self, update: DirtyEntry) -> None:
-        """An update leaves the cache: write and forward it, as the record that made it."""
-        listener, raw = self._listener, update.raw
+    def _write_behind(self, key: bytes, raw: bytes | None, value: Any, timestamp: int) -> None:
+        """An update leaves the cache: write and forward it."""
+        listener = self._listener
         old = None
         if listener is not None and (raw is None or self._send_old_values):
-            old = self._read_behind(update.key)
+            old = self._read_behind(key)
             if raw is None and old is None:
                 return
-        context = self._context
-        before = context.snapshot()
-        context.restore(RecordContext._make(update.registers))
-        try:
-            self._write_through(update.key, raw, update.timestamp)
-            if listener is not None:
-                if old is not None:
-                    old = old[self._stored_overhead :] if self._send_old_values else None
-                listener(
-                    self._key_of(update.key),
-                    None if raw is None else self._deserialize(raw),
-                    None if old is None else self._deserialize(old),
-                    self._result_timestamp(update),
-                )
-        finally:
-            context.restore(before)
+        self._write_through(key, raw, timestamp)
+        if listener is None:
+            return
+        if raw is None:
+            value = None
+        elif value is UNKNOWN:
+            value = self._deserialize(raw)
+        if old is not None:
+            old = self._deserialize(old[self._stored_overhead :]) if self._send_old_values else None
+        listener(self._key_of(key), value, old, self._result_timestamp(key, raw, timestamp))
 
 
 class TimestampedValues(CachedStore):
@@ -174,8 +171,26 @@ class TimestampedValues(CachedStore):
             return None, 0
         return self._serialize(value[0]), value[1]
 
+    def aggregation(
+        self, initializer: Callable[[], Any], aggregator: Callable[[Any, Any, Any], Any]
+    ) -> Aggregation:
+        """Aggregates in one step, by store key: `serialize_key(key)`, in a window store followed by
+        its `key_suffix`. Only for a store that is cached."""
+        assert self._cache is not None
+        return self._cache.aggregation(self._serialize, self._read_value, initializer, aggregator)
+
+    def _read_value(self, key: bytes) -> tuple[Any, int] | None:
+        """The value and its timestamp, by store key."""
+        entry = None if self._cache is None else self._cache.get(key)
+        if entry is None:
+            stored = self._load(key)
+            if stored is None:
+                return None
+            return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
+        if entry.raw is None:
+            return None
+        value = self._deserialize(entry.raw) if entry.value is UNKNOWN else entry.value
+        return value, entry.timestamp
+
     def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
         return self._context.timestamp if raw is None else timestamp
-
-    def _result_timestamp(self, update: DirtyEntry) -> int:
-        return self._context.timestamp if update.raw is None else update.timestamp

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any
 
-from headrace.core.errors import NullArgumentError, require
+from headrace.core.errors import require
 from headrace.core.record import ValueAndTimestamp
-from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN, tick
+from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, TimestampedValues
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.lru import LruMap
@@ -101,11 +101,15 @@ class KeyValueStore(CachedStore):
         entry = cache.get(raw_key)
         if entry is not None:
             return self._stored_entry(entry)
-        stored = self._entries.get(raw_key)
-        if stored is not None:
+        return self._load(raw_key)
+
+    def _load(self, key: bytes) -> bytes | None:
+        """What is read is kept in the cache."""
+        stored = self._entries.get(key)
+        if stored is not None and self._cache is not None:
             overhead = self._stored_overhead
             timestamp = _unpack_timestamp(stored)[0] if overhead else 0
-            cache.put_clean(raw_key, stored[overhead:], timestamp)
+            self._cache.put_clean(key, stored[overhead:], timestamp)
         return stored
 
     def _update(self, raw_key: bytes, value: Any) -> None:
@@ -180,46 +184,17 @@ class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
     its timestamp as they are.
     """
 
-    _last_key: Any = UNKNOWN
-    """The last key that was looked up, and its bytes: most updates follow a lookup of their key."""
-    _last_raw_key = b""
-
     def get(self, key: Any) -> ValueAndTimestamp | None:
         found = self.get_value(key)
         return None if found is None else ValueAndTimestamp(*found)
 
     def get_value(self, key: Any) -> tuple[Any, int] | None:
         """(value, timestamp), or None."""
-        if key is None:
-            raise NullArgumentError(f"A key of store {self.name} can't be None")
-        raw_key = self._serialize_key(key)
-        if type(key) is str:
-            self._last_key, self._last_raw_key = key, raw_key
-        cache = self._cache
-        if cache is not None:
-            entry = cache.entries.get(raw_key)
-            if entry is not None:
-                entry.used = tick()
-                raw = entry.raw
-                if raw is None:
-                    return None
-                value = entry.value
-                if value is UNKNOWN:
-                    value = self._deserialize(raw)
-                return value, entry.timestamp
-        stored = self._read(raw_key)
-        if stored is None:
-            return None
-        return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
+        return self._read_value(self._raw_key(key))
 
     def put_value(self, key: Any, value: Any, timestamp: int) -> None:
         """A value of None deletes."""
-        if key is self._last_key:
-            raw_key = self._last_raw_key
-        elif key is None:
-            raise NullArgumentError(f"A key of store {self.name} can't be None")
-        else:
-            raw_key = self._serialize_key(key)
+        raw_key = self._raw_key(key)
         raw = None if value is None else self._serialize(value)
         if self._cache is None:
             self._write_through(raw_key, raw, timestamp)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core.errors import ArgumentError, StateError, require
 from headrace.core.windowed import LONG_MAX, Windowed
-from headrace.runtime.stores.cache import UNKNOWN, DirtyEntry
+from headrace.runtime.stores.cache import UNKNOWN
 from headrace.runtime.stores.cached import CachedStore
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
@@ -254,8 +254,8 @@ class SessionStore(CachedStore):
         raw_key, window = read_session_store_key(key)
         return Windowed(self._deserialize_key(raw_key), window)
 
-    def _result_timestamp(self, update: DirtyEntry) -> int:
-        return _times_of(update.key)[0]
+    def _result_timestamp(self, key: bytes, raw: bytes | None, timestamp: int) -> int:
+        return _times_of(key)[0]
 
 
 def _times_of(key: bytes) -> tuple[int, int]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any
 
-from headrace.core.errors import ArgumentError, NullArgumentError
+from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ValueAndTimestamp
 from headrace.core.windowed import LONG_MAX, Window, Windowed
-from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN, tick
+from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, TimestampedValues
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
@@ -313,53 +313,23 @@ class TimestampedWindowStore(TimestampedValues, WindowStore):
     its timestamp as they are.
     """
 
-    _last_key: Any = UNKNOWN
-    """The last key that was looked up, and the store key: an update mostly follows a lookup."""
-    _last_start = 0
-    _last_store_key = b""
-
     def fetch_one(self, key: Any, time: int) -> ValueAndTimestamp | None:
         found = self.fetch_value(key, time)
         return None if found is None else ValueAndTimestamp(*found)
 
     def fetch_value(self, key: Any, start: int) -> tuple[Any, int] | None:
         """(value, timestamp), or None."""
-        cache = self._cache
-        if cache is None or key is None:
-            stored = self._read(self._raw_key(key), start)
-        else:
-            store_key = self._serialize_key(key) + _pack_suffix(start, 0)
-            if type(key) is str:
-                self._last_key = key
-                self._last_start = start
-                self._last_store_key = store_key
-            entry = cache.entries.get(store_key)
-            if entry is not None:
-                entry.used = tick()
-                raw = entry.raw
-                if raw is None:
-                    return None
-                value = entry.value
-                return (self._deserialize(raw) if value is UNKNOWN else value), entry.timestamp
-            stored = self._entries.get(start, store_key)
-        if stored is None:
-            return None
-        return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
+        return self._read_value(self._raw_key(key) + _pack_suffix(start, self._sequence))
 
     def put_value(self, key: Any, value: Any, start: int, timestamp: int) -> None:
         """A value of None deletes."""
         raw = None if value is None else self._serialize(value)
-        cache = self._cache
-        if cache is None:
-            self._update(self._raw_key(key), start, raw, UNKNOWN, timestamp)
-            return
-        if key is self._last_key and start == self._last_start:
-            store_key = self._last_store_key
-        elif key is None:
-            raise NullArgumentError(f"A key of store {self.name} can't be None")
-        else:
-            store_key = self._serialize_key(key) + _pack_suffix(start, 0)
-        cache.put(store_key, raw, value if type(value) in IMMUTABLE else UNKNOWN, timestamp)
+        shared = value if type(value) in IMMUTABLE else UNKNOWN
+        self._update(self._raw_key(key), start, raw, shared, timestamp)
+
+    def key_suffix(self, start: int) -> bytes:
+        """What follows the bytes of a key in the store key of a window."""
+        return _pack_suffix(start, 0)
 
     def put(self, key: Any, value: ValueAndTimestamp | None, start: int) -> None:
         if value is None:
