@@ -260,6 +260,6 @@ def test_a_timestamp_extractor_that_fails() -> None:
 
 def test_a_missing_serde_says_where_to_set_it() -> None:
     builder = StreamsBuilder()
-    builder.stream("in", name="src").to("out", key=TEXT, value=TEXT)
-    with pytest.raises(StreamsError, match=r"src can't start.*default\.key\.serde"):
+    builder.stream("in", key=TEXT, name="src").foreach(print)
+    with pytest.raises(StreamsError, match=r"src can't start.*default\.value\.serde"):
         TopologyTestDriver(builder.build())

@@ -29,6 +29,14 @@ from headrace.runtime.context import TaskContext
 _PACKAGE = str(Path(__file__).parents[1])
 
 
+_READERS_OF_INPUT = (
+    "deserialization.exception.handler",
+    "processing.exception.handler",
+    "production.exception.handler",
+    "errors.dead.letter.queue.topic.name",
+)
+
+
 class ProcessingFailed(Exception):
     """A node failed and its handler said to stop: on its way past all other nodes to the task."""
 
@@ -51,6 +59,8 @@ class FailureHandling:
         self._processing = config["processing.exception.handler"] or log_and_fail
         self._production = config["production.exception.handler"] or log_and_fail
         self._dead_letter_topic = config["errors.dead.letter.queue.topic.name"]
+        self.keeps_input = any(config.is_given(key) for key in _READERS_OF_INPUT)
+        """Whether a handler may ask for the bytes of the input record."""
 
     def deserialization_failed(
         self, stage: Stage, source: str, record: ConsumerRecord, error: Exception

@@ -21,7 +21,7 @@ from headrace.core.record import (
 )
 from headrace.metrics.registry import Metrics
 from headrace.runtime import operators as _operators  # noqa: F401  registers the compilers
-from headrace.runtime.context import NO_RECORD, RecordContext, TaskContext
+from headrace.runtime.context import NO_RECORD, RawRecord, RecordContext, TaskContext
 from headrace.runtime.failure import FailureHandling, ProcessingFailed, users_part
 from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
 from headrace.runtime.processor import ReadOnlyStore
@@ -152,12 +152,16 @@ class StreamTask:
         next_punctuation = self._stream_time_punctuations.next_due
         count = 0
         context.topic, context.partition = partition
-        records = zip(columns.offsets, columns.keys, columns.values, strict=True)
-        headers = columns.headers or repeat(NO_HEADERS, len(columns.offsets))
-        rows = zip(records, columns.timestamps, headers, strict=True)
+        rows = zip(
+            self._raw_records(columns),
+            columns.timestamps,
+            columns.keys,
+            columns.values,
+            columns.headers or repeat(NO_HEADERS, len(columns.offsets)),
+            strict=True,
+        )
         try:
-            for record, timestamp, raw_headers in rows:
-                offset, raw_key, raw_value = record
+            for record, timestamp, raw_key, raw_value, raw_headers in rows:
                 try:
                     key = None if raw_key is None else deserialize_key(raw_key)
                     value = None if raw_value is None else deserialize_value(raw_value)
@@ -167,7 +171,7 @@ class StreamTask:
                 if not readable:
                     # The slow way: handlers, and timestamp extractors of one's own.
                     raw = ConsumerRecord(
-                        *partition, offset, timestamp, raw_key, raw_value, raw_headers
+                        *partition, record[0], timestamp, raw_key, raw_value, raw_headers
                     )
                     stamped = source.read(raw, partition_time)
                     if stamped is None:
@@ -195,6 +199,12 @@ class StreamTask:
             if count:
                 self.positions[partition] = columns.offsets[count - 1] + 1
             context.restore(NO_RECORD)
+
+    def _raw_records(self, columns: Columns) -> Iterable[RawRecord]:
+        if self._failures.keeps_input:
+            return zip(columns.offsets, columns.keys, columns.values, strict=True)
+        # Nobody will ask for the bytes: a cache need not keep them with every update.
+        return zip(columns.offsets, repeat(None), repeat(None), strict=False)
 
     def partition_time(self, partition: TopicPartition) -> int:
         """The highest timestamp processed of a partition; -1 before the first."""
@@ -247,9 +257,7 @@ class StreamTask:
         source_topic = self._spec.topology.source_topics_of_stores.get(store)
         if source_topic is not None:
             return self._topic_name(source_topic)
-        if not self.stores[store].spec.logging:
-            return None
-        return f"{self.context.application_id}-{store}-changelog"
+        return self._changelogs[store] if self.stores[store].spec.logging else None
 
     def close(self) -> None:
         for name, close in self._wired.on_close:
@@ -273,6 +281,9 @@ class StreamTask:
             spec = self._spec.topology.nodes[node]
             if isinstance(spec, ProcessorNode):
                 names.update(dict.fromkeys(spec.stores))
+        self._changelogs = {
+            name: f"{self.context.application_id}-{name}-changelog" for name in names
+        }
         return {name: self._build_store(specs[name], environment) for name in names}
 
     def _build_store(self, spec: Any, environment: StoreEnvironment) -> Any:
@@ -289,7 +300,7 @@ class StreamTask:
         timestamp: int | None,
         headers: Sequence[Header],
     ) -> None:
-        topic = f"{self.context.application_id}-{store}-changelog"
+        topic = self._changelogs[store]
         self.outbox.append((topic, self.id.partition, key, value, timestamp, tuple(headers)))
 
     def _source(self, name: str) -> Source:

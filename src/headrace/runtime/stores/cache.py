@@ -37,12 +37,13 @@ class CacheEntry:
 
     `value` is the value that `raw` was made of, or UNKNOWN. `timestamp` is the value's own, which
     only timestamped stores use. `used` and `updated` tell when that was last (see `tick`). The
-    registers of the update are kept with it, `record_timestamp` and those that follow.
+    registers of the update are kept with it, `record_timestamp` and those that follow. A `plain`
+    entry is dirty, no deletion, and has no headers.
     """
 
     __slots__ = (
-        "dirty", "headers", "key", "key_size", "partition", "raw", "record", "record_timestamp",
-        "size", "timestamp", "topic", "updated", "used", "value",
+        "dirty", "headers", "key", "key_size", "partition", "plain", "raw", "raw_size", "record",
+        "record_timestamp", "size", "timestamp", "topic", "updated", "used", "value",
     )  # fmt: skip
 
     def __init__(self, key: bytes, key_size: int) -> None:
@@ -52,6 +53,8 @@ class CacheEntry:
         self.value: Any = UNKNOWN
         self.timestamp = 0
         self.dirty = False
+        self.plain = False
+        self.raw_size = 0
         self.size = 0
         self.used = 0
         self.updated = 0
@@ -147,11 +150,13 @@ class StoreCache:
         entry.record = context.record
         size = entry.key_size
         if raw is not None:
-            size += len(raw) + self._value_overhead
+            entry.raw_size = len(raw)
+            size += entry.raw_size + self._value_overhead
         if topic is not None:
             size += len(topic)
         if headers:
             size += _size_of(headers)
+        entry.plain = raw is not None and not headers
         if size != entry.size:
             self.size += size - entry.size
             shared.size += size - entry.size
@@ -187,15 +192,9 @@ class StoreCache:
                     timestamp = entry.timestamp
                 old = entry.value
                 new = aggregator(key, value, old)
-                if type(new) is type(old) and entry.dirty and not context.headers:
+                if entry.plain and type(new) is type(old) and not context.headers:
                     raw = serialize(new)
-                    before = entry.raw
-                    if (
-                        before is not None
-                        and len(raw) == len(before)
-                        and entry.topic is context.topic
-                        and not entry.headers
-                    ):
+                    if len(raw) == entry.raw_size and entry.topic is context.topic:
                         # As large as before: `put` would account for nothing.
                         entry.used = entry.updated = tick()
                         entry.raw = raw
@@ -302,7 +301,7 @@ class StoreCache:
         # As they are now: what follows from one update may bring another of the same key.
         updates = [e.update() for e in entries]
         for entry in entries:
-            entry.dirty = False
+            entry.dirty = entry.plain = False
         self._write_out(updates)
         for key in deleted:
             entry_now = self.entries.get(key)
