@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.core.errors import NullArgumentError
+from headrace.core.hash_order import BytesHashSet
 from headrace.core.record import Change, Headers, ValueAndTimestamp
 from headrace.core.windowed import LONG_MAX
 from headrace.runtime.context import RecordContext
 from headrace.runtime.stores import ChangelogRecord, Eviction, JoinBuffer, SuppressBuffer
-from headrace.runtime.stores.java_hash import JavaHashSet
 from headrace.serde.outer_join import OuterJoinKey, OuterJoinValue
 from headrace.topology.stores import JoinBufferSpec, OuterJoinStoreSpec, SuppressBufferSpec
 from tests.stores.environment import NUMBER, TEXT, Task, restored
@@ -116,7 +116,7 @@ def test_a_restored_suppression_is_the_same(steps: list[tuple[int, str, int]]) -
 
 
 def test_the_set_is_gone_through_in_javas_order() -> None:
-    keys = JavaHashSet()
+    keys = BytesHashSet()
     for key in (b"k2", b"k1", b"k\xff", b"k2"):
         keys.add(key)
     assert list(keys) == [b"k\xff", b"k1", b"k2"]

@@ -140,7 +140,7 @@ def _stores(
     ) -> StoreSpec:
         if given is not None:
             _check_store(given, windows)
-            return replace(given, key_serde=options.key, value_serde=value)
+            return replace(given, key_serde=options.key, value_serde=value, headers=None)
         return WindowStoreSpec(
             name=f"{base + suffix if base else generated}-store",
             key_serde=options.key,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.topology.hash_order import TreeSet, copied_set_order, grown_set_order
+from headrace.core.hash_order import TreeSet, copied_set_order, grown_set_order
 from headrace.topology.mermaid import flowchart
 from headrace.topology.nodes import Node, ProcessorNode, SinkNode, SourceNode, TopicNameExtractor
 from headrace.topology.subtopologies import Subtopology, parents

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from headrace.core.errors import require
+from headrace.core.hash_order import BytesHashSet
 from headrace.core.record import NO_HEADERS, Change, ValueAndTimestamp
 from headrace.runtime.context import RecordContext
 from headrace.runtime.stores.buffer import (
@@ -18,7 +19,6 @@ from headrace.runtime.stores.buffer import (
     registers_of,
 )
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
-from headrace.runtime.stores.java_hash import JavaHashSet
 from headrace.runtime.stores.store import Store
 from headrace.serde.buffer import (
     CHANGELOG_HEADERS,
@@ -46,7 +46,7 @@ class SuppressBuffer(Store):
         self._entries: dict[bytes, tuple[int, BufferValue]] = {}
         self._queue: list[tuple[int, bytes]] = []
         """By time, then key. Entries that are gone stay until it is their turn."""
-        self._dirty = JavaHashSet()
+        self._dirty = BytesHashSet()
         self.buffer_size = 0
 
     @property

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.topology.hash_order import TreeSet, copied_set_order, grown_set_order, hash_code
+from headrace.core.hash_order import TreeSet, copied_set_order, grown_set_order, hash_code
 
 names = st.lists(st.text(max_size=12), unique=True, max_size=60)
 

@@ -1,7 +1,7 @@
 """The orders in which Java's hash and tree collections iterate.
 
-The text of a topology's description has them in it, and it is compared between the two worlds: so
-they are reproduced here, and nowhere else.
+The text of a topology's description has them in it, and so has the changelog of a suppression. Both
+are compared between the two worlds: so the orders are reproduced here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -71,6 +71,36 @@ def _buckets(names: Iterable[str], capacity: int) -> dict[int, list[str]]:
 
 def _in_order(buckets: dict[int, list[str]]) -> list[str]:
     return [name for index in sorted(buckets) for name in buckets[index]]
+
+
+class BytesHashSet:
+    """A set of bytes that is gone through in the order in which a HashSet would be."""
+
+    __slots__ = ("_capacity", "_keys")
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes, None] = {}
+        self._capacity = _MIN_CAPACITY
+
+    def add(self, key: bytes) -> None:
+        self._keys[key] = None
+        while len(self._keys) > self._capacity * 3 // 4:
+            self._capacity *= 2
+
+    def clear(self) -> None:
+        """Forgets the keys, but not the capacity it has grown to."""
+        self._keys.clear()
+
+    def __iter__(self) -> Iterator[bytes]:
+        if len(self._keys) < 2:
+            return iter(self._keys)
+        return iter(sorted(self._keys, key=self._bucket))
+
+    def _bucket(self, key: bytes) -> int:
+        code = 1
+        for byte in key:
+            code = (31 * code + (byte if byte < 128 else byte - 256)) & 0xFFFFFFFF
+        return (code ^ (code >> 16)) & (self._capacity - 1)
 
 
 class _Entry(Generic[T]):
