@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from headrace.core.clock import ManualClock, SystemClock
 from headrace.core.config import StreamsConfig
@@ -14,17 +14,17 @@ from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ProducerRecord, TaskId, TopicPartition
 from headrace.metrics.registry import MetricName
-from headrace.runtime.task import GlobalTask, StreamTask, TaskSpec
-from headrace.serde.murmur2 import partition_for
+from headrace.runtime.stores import Store
+from headrace.runtime.task import GlobalTask, StreamTask
 from headrace.serde.serde import Serde
+from headrace.testing.layout import Layout
 from headrace.testing.topic_log import TopicLog
 from headrace.testing.topics import TestInputTopic, TestOutputTopic
-from headrace.topology.nodes import SourceNode
-from headrace.topology.partitions import PartitionCounts
 from headrace.topology.topology import Topology
 
 K = TypeVar("K")
 V = TypeVar("V")
+S = TypeVar("S", bound=Store)
 
 _UNTHROTTLED = {
     "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": 0,
@@ -55,16 +55,14 @@ class TopologyTestDriver:
         partitions: int | Mapping[str, int] | None = None,
         wall_clock_start_ms: int | None = None,
     ) -> None:
-        self._topology = topology
-        self._config = StreamsConfig({**_UNTHROTTLED, **(config or {})})
+        settings = StreamsConfig({**_UNTHROTTLED, **(config or {})})
         start = SystemClock().now_ms() if wall_clock_start_ms is None else wall_clock_start_ms
         self.clock = ManualClock(start)
-        self._partitions = partitions
         self._log = TopicLog()
         self._sent: list[ProducerRecord] = []
         self._unread: defaultdict[str, deque[ProducerRecord]] = defaultdict(deque)
         self._produced: set[str] = set()
-        self._layout = Layout(topology, self._config, partitions)
+        self._layout = Layout(topology, settings, partitions)
         self._start()
 
     # Topics
@@ -139,18 +137,28 @@ class TopologyTestDriver:
 
     # State
 
-    def store(self, name: str, partition: int = 0) -> Any:
-        """A state store, by its name and, if there are several, its partition."""
-        for task in self._tasks:
-            if name in task.stores and task.id.partition == partition:
-                return task.stores[name]
-        if self._global is not None and name in self._global.stores:
-            return self._global.stores[name]
-        known = sorted({known for task in self._tasks for known in task.stores})
-        raise ArgumentError(
-            f"There is no store {name!r} with partition {partition}. "
-            f"The stores are: {', '.join(known) or 'none'}."
-        )
+    @overload
+    def store(self, name: str, *, partition: int = 0) -> Any: ...
+    @overload
+    def store(self, name: str, kind: type[S], *, partition: int = 0) -> S: ...
+    def store(self, name: str, kind: type[Any] | None = None, *, partition: int = 0) -> Any:
+        """A state store, by its name and, if there are several, its partition.
+
+        With `kind`, such as TimestampedKeyValueStore, it must be of that kind, and an editor
+        knows what it can do.
+        """
+        stores = self.stores(partition)
+        if name not in stores:
+            raise ArgumentError(
+                f"There is no store {name!r} in partition {partition}. "
+                f"The stores are: {', '.join(sorted(stores)) or 'none'}."
+            )
+        store = stores[name]
+        if kind is not None and not isinstance(store, kind):
+            raise ArgumentError(
+                f"Store {name!r} is a {type(store).__name__}, not a {kind.__name__}"
+            )
+        return store
 
     def stores(self, partition: int = 0) -> dict[str, Any]:
         """All stores of a partition, global ones too."""
@@ -281,109 +289,3 @@ class TopologyTestDriver:
             task.add_records(target, [written])
         if self._global is not None and target in self._layout.global_inputs:
             self._global.update(target, [written])
-
-
-class Layout:
-    """Which tasks there are, and which partitions they read."""
-
-    def __init__(
-        self, topology: Topology, config: StreamsConfig, partitions: int | Mapping[str, int] | None
-    ) -> None:
-        self._topology = topology
-        self._config = config
-        self._one_task = partitions is None
-        self._given = partitions if partitions is not None else 1
-        self._counts = PartitionCounts(topology, self._external_count)
-        self._prefix = f"{config.application_id}-"
-        self._patterns = [
-            node.pattern
-            for node in topology.nodes.values()
-            if isinstance(node, SourceNode) and node.pattern is not None
-        ]
-        self._tasks = {spec.id: spec for spec in self._make_tasks()}
-        self._global = self._make_global_task()
-        self._source_topics = frozenset(
-            partition.topic
-            for inputs in (*(spec.inputs for spec in self._tasks.values()), self.global_inputs)
-            for partition in inputs
-        )
-
-    def tasks(self) -> Iterable[TaskSpec]:
-        return self._tasks.values()
-
-    def global_task(self) -> TaskSpec | None:
-        return self._global
-
-    def inputs(self, task: TaskId) -> Mapping[TopicPartition, str]:
-        return self._tasks[task].inputs
-
-    @property
-    def global_inputs(self) -> Mapping[TopicPartition, str]:
-        return self._global.inputs if self._global is not None else {}
-
-    def is_read(self, topic: str) -> bool:
-        return self.input_name(topic) in self._source_topics
-
-    def source_topics(self) -> list[str]:
-        return sorted(self._source_topics)
-
-    def input_name(self, topic: str) -> str:
-        """The name under which a topic is read: its own, or the pattern that it matches."""
-        if topic in self._source_topics:
-            return topic
-        for pattern in self._patterns:
-            if pattern.fullmatch(topic):
-                return pattern.pattern
-        return topic
-
-    def partitions_of(self, topic: str) -> int:
-        """The partition count of a topic by its full name."""
-        name = topic.removeprefix(self._prefix)
-        return self._counts[name if name in self._topology.internal_topics else topic]
-
-    def partition_of(self, record: ProducerRecord) -> int:
-        """The default partitioner; a record without a key goes to the first partition."""
-        if record.key is None:
-            return 0
-        return partition_for(record.key, self.partitions_of(record.topic))
-
-    def _external_count(self, topic: str) -> int:
-        if isinstance(self._given, int):
-            return self._given
-        return self._given.get(topic, 1)
-
-    def _full_name(self, topic: str) -> str:
-        return f"{self._prefix}{topic}" if topic in self._topology.internal_topics else topic
-
-    def _make_tasks(self) -> Iterable[TaskSpec]:
-        subtopologies = [sub for sub in self._topology.subtopologies() if not sub.is_global]
-        if self._one_task:
-            together = {name for sub in subtopologies for name in sub.nodes}
-            nodes = tuple(name for name in self._topology.nodes if name in together)
-            if nodes:
-                yield self._task(TaskId(0, 0), nodes)
-            return
-        for sub in subtopologies:
-            for partition in range(self._counts.of_subtopology(sub)):
-                yield self._task(TaskId(sub.id, partition), sub.nodes)
-
-    def _make_global_task(self) -> TaskSpec | None:
-        nodes = tuple(
-            name for sub in self._topology.subtopologies() if sub.is_global for name in sub.nodes
-        )
-        return self._task(TaskId(-1, -1), nodes, all_partitions=True) if nodes else None
-
-    def _task(
-        self, task_id: TaskId, nodes: tuple[str, ...], *, all_partitions: bool = False
-    ) -> TaskSpec:
-        inputs: dict[TopicPartition, str] = {}
-        for name in nodes:
-            node = self._topology.nodes[name]
-            if not isinstance(node, SourceNode):
-                continue
-            for topic in node.topics or ([node.pattern.pattern] if node.pattern else []):
-                count = self._counts[topic]
-                for partition in range(count) if all_partitions else [task_id.partition]:
-                    if partition < count:
-                        inputs[TopicPartition(self._full_name(topic), partition)] = name
-        return TaskSpec(task_id, self._topology, nodes, inputs, self._config, self.partitions_of)
