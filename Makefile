@@ -5,9 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test lint types unit conformance demo bench clean
+.PHONY: test setup lint types unit conformance demo bench clean
 
 test: lint types unit conformance
+
+setup: $(STAMP)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -20,11 +22,11 @@ types: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered --cov-fail-under=95
 
-conformance: $(STAMP)
-	$(BIN)/python scripts/conformance
+conformance:
+	scripts/conformance
 
 demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m examples.demo
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/kernel.py

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -22,9 +20,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
-
-# Run as a script, Python looks for modules beside this file, not above it.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from examples import store_purchases as store
 from examples.store_purchases import Pattern, Purchase, Reward

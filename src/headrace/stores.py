@@ -6,6 +6,9 @@ them until the next commit. A serde that is None is the configured default.
 
 A spec is one store: to share it between processors, add the same object again or connect them by
 its name. Two specs with the same name are a conflict, even if they are equal.
+
+KeyValueStore, VersionedKeyValueStore, WindowStore and SessionStore are the types of the stores
+themselves, to annotate what a processor gets from its context.
 """
 
 from __future__ import annotations
@@ -17,6 +20,12 @@ from datetime import timedelta
 from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError, StateError, require
 from headrace.serde.serde import SerdeLike
+from headrace.topology.state import (
+    KeyValueStore,
+    SessionStore,
+    VersionedKeyValueStore,
+    WindowStore,
+)
 from headrace.topology.stores import (
     Backend,
     KeyValueStoreSpec,
@@ -28,10 +37,14 @@ from headrace.topology.stores import (
 
 __all__ = [
     "Backend",
+    "KeyValueStore",
     "KeyValueStoreSpec",
+    "SessionStore",
     "SessionStoreSpec",
     "StoreSpec",
+    "VersionedKeyValueStore",
     "VersionedStoreSpec",
+    "WindowStore",
     "WindowStoreSpec",
     "key_value",
     "lru",

@@ -97,3 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--case", help="only this case, with all its differences")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the differences")
     return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

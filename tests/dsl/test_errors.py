@@ -18,6 +18,7 @@ from headrace.core.errors import (
 )
 from headrace.dsl import BufferConfig, KStream, KTable, Materialized, StreamsBuilder, Suppressed
 from headrace.topology.nodes import AutoOffsetReset
+from headrace.topology.processor import Processor
 from headrace.topology.windows import (
     EmitStrategy,
     JoinWindows,
@@ -183,6 +184,6 @@ def test_a_wrong_optimisation() -> None:
 
 
 def test_a_supplier_that_gives_the_same_object() -> None:
-    processor = object()
+    processor: Processor[str, str, str, str] = Processor()
     with pytest.raises(ArgumentError):
         stream(StreamsBuilder()).process(lambda: processor)

@@ -27,6 +27,7 @@ from headrace.topology.operators import (
     TableSource,
     TableTableJoin,
 )
+from headrace.topology.processor import Processor
 from headrace.topology.stores import Backend, WindowStoreSpec
 from headrace.topology.topology import Topology
 from headrace.topology.windows import EmitStrategy, JoinWindows, SlidingWindows, TimeWindows
@@ -206,7 +207,7 @@ def test_stores_of_windows() -> None:
 
 
 def test_stores_of_a_processor_are_added_or_connected() -> None:
-    class Silent:
+    class Silent(Processor[str, str, str, str]):
         pass
 
     builder = StreamsBuilder()

@@ -78,9 +78,9 @@ def test_purchases_are_the_same_in_every_run() -> None:
     assert list(demo.generate(50)) == list(demo.generate(50))
 
 
-def test_it_runs_as_a_script() -> None:
+def test_it_runs_as_make_runs_it() -> None:
     done = subprocess.run(
-        [sys.executable, demo.__file__], capture_output=True, encoding="utf-8", check=False
+        [sys.executable, "-m", "examples.demo"], capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
     assert "Where to go next" in done.stdout

@@ -19,14 +19,14 @@ def test_topics_do_not_connect() -> None:
 
 def test_ids_follow_the_first_node() -> None:
     topology = Topology().add_source("s1", "a").add_source("s2", "b").add_source("s3", "c")
-    topology.add_processor("p", object, "s3", "s1")
+    topology.add_processor("p", Processor, "s3", "s1")
     assert [part.nodes for part in topology.subtopologies()] == [("s1", "s3", "p"), ("s2",)]
 
 
 def test_shared_stores_connect() -> None:
     topology = Topology().add_source("s1", "a").add_source("s2", "b").add_source("s3", "c")
     for number in (1, 2, 3):
-        topology.add_processor(f"p{number}", object, f"s{number}")
+        topology.add_processor(f"p{number}", Processor, f"s{number}")
     topology.add_state_store(stores.key_value("store"), "p1", "p3")
     assert topology.subtopologies() == (
         Subtopology(0, ("s1", "s3", "p1", "p3"), frozenset({"store"})),
@@ -37,8 +37,8 @@ def test_shared_stores_connect() -> None:
 def test_a_store_given_to_two_processors_connects_them() -> None:
     store = stores.key_value("store")
     topology = Topology().add_source("s1", "a").add_source("s2", "b")
-    topology.add_processor("p1", object, "s1", stores=[store])
-    topology.add_processor("p2", object, "s2", stores=[store])
+    topology.add_processor("p1", Processor, "s1", stores=[store])
+    topology.add_processor("p2", Processor, "s2", stores=[store])
     assert len(topology.subtopologies()) == 1
 
 
@@ -49,7 +49,7 @@ def test_a_store_that_nobody_uses_is_in_no_subtopology() -> None:
 
 def test_a_global_store_is_a_subtopology_of_its_own() -> None:
     topology = Topology().add_source("s", "a")
-    topology.add_global_store(stores.key_value("g"), "gs", "g-topic", "gp", object)
+    topology.add_global_store(stores.key_value("g"), "gs", "g-topic", "gp", Processor)
     assert topology.subtopologies() == (
         Subtopology(0, ("s",), frozenset()),
         Subtopology(1, ("gs", "gp"), frozenset({"g"}), is_global=True),
@@ -62,7 +62,7 @@ def test_every_node_is_in_one_subtopology_with_its_parents(graph: list[list[int]
     for number, choices in enumerate(graph):
         parents = [f"n{choice % number}" for choice in choices] if number else []
         if parents:
-            topology.add_processor(f"n{number}", object, *parents)
+            topology.add_processor(f"n{number}", Processor, *parents)
         else:
             topology.add_source(f"n{number}", f"t{number}")
     parts = topology.subtopologies()

@@ -19,13 +19,13 @@ NOTHING: Any = None
 
 def small() -> Topology:
     """A source, a processor and a sink: `source`, `processor`, `sink`."""
-    topology = Topology().add_source("source", "a").add_processor("processor", object, "source")
+    topology = Topology().add_source("source", "a").add_processor("processor", Processor, "source")
     return topology.add_sink("sink", "out", "processor")
 
 
 def with_global() -> Topology:
     topology = small()
-    return topology.add_global_store(stores.key_value("g"), "g-source", "g", "g-update", object)
+    return topology.add_global_store(stores.key_value("g"), "g-source", "g", "g-update", Processor)
 
 
 # What is read
@@ -85,7 +85,7 @@ def test_stores_are_connected_once_and_in_order() -> None:
 
 def test_the_same_spec_may_be_added_again() -> None:
     spec = stores.key_value("s")
-    topology = small().add_processor("other", object, "source", stores=[spec])
+    topology = small().add_processor("other", Processor, "source", stores=[spec])
     topology.add_state_store(spec, "processor")
     node = topology.nodes["processor"]
     assert isinstance(node, ProcessorNode)
@@ -109,7 +109,7 @@ def test_a_global_store_logs_nothing_and_is_restored_from_its_topic() -> None:
 
 def test_a_read_only_store_logs_nothing_and_is_restored_from_its_topic() -> None:
     spec = stores.key_value("r", log_config={"retention.ms": "1"})
-    topology = small().add_read_only_state_store(spec, "r-source", "r", "r-update", object)
+    topology = small().add_read_only_state_store(spec, "r-source", "r", "r-update", Processor)
     assert topology.global_stores == frozenset()
     assert not topology.stores["r"].logging
     assert topology.stores["r"].log_config == {}
@@ -137,11 +137,11 @@ def test_a_read_only_store_logs_nothing_and_is_restored_from_its_topic() -> None
             lambda t: t.add_source("s", pattern=re.compile("x.*")).add_source("s2", "xy"),
             "it matches its pattern 'x.*'",
         ),
-        (lambda t: t.add_processor("p", object), "has no parents"),
-        (lambda t: t.add_processor("p", object, "nobody"), "'nobody' of node 'p' is not in"),
-        (lambda t: t.add_processor("p", object, "p"), "its own parent"),
-        (lambda t: t.add_processor("p", object, "sink"), "'sink' of node 'p' is a sink"),
-        (lambda t: t.add_processor("source", object, "source"), "already in the topology"),
+        (lambda t: t.add_processor("p", Processor), "has no parents"),
+        (lambda t: t.add_processor("p", Processor, "nobody"), "'nobody' of node 'p' is not in"),
+        (lambda t: t.add_processor("p", Processor, "p"), "its own parent"),
+        (lambda t: t.add_processor("p", Processor, "sink"), "'sink' of node 'p' is a sink"),
+        (lambda t: t.add_processor("source", Processor, "source"), "already in the topology"),
         (lambda t: t.add_sink("k", "out"), "has no parents"),
         (lambda t: t.add_sink("k", "out", "k"), "its own parent"),
         (lambda t: t.add_state_store(stores.key_value("s"), "nobody"), "Add the processor first"),
@@ -162,19 +162,19 @@ def test_a_read_only_store_logs_nothing_and_is_restored_from_its_topic() -> None
             "'x' is not in",
         ),
         (
-            lambda t: t.add_global_store(stores.key_value("h"), "h", "h", "h", object),
+            lambda t: t.add_global_store(stores.key_value("h"), "h", "h", "h", Processor),
             "Give them different names",
         ),
         (
-            lambda t: t.add_global_store(stores.key_value("g"), "h", "h", "hp", object),
+            lambda t: t.add_global_store(stores.key_value("g"), "h", "h", "hp", Processor),
             "Another state store called 'g'",
         ),
         (
-            lambda t: t.add_global_store(stores.key_value("h"), "h", "a", "hp", object),
+            lambda t: t.add_global_store(stores.key_value("h"), "h", "a", "hp", Processor),
             "'a' is already read",
         ),
         (
-            lambda t: t.add_global_store(stores.key_value("h"), "h", "h", "processor", object),
+            lambda t: t.add_global_store(stores.key_value("h"), "h", "h", "processor", Processor),
             "already in the topology",
         ),
         (
@@ -206,8 +206,8 @@ def test_a_pattern_must_match_the_whole_name() -> None:
         lambda t: t.add_source(NOTHING, "b"),
         lambda t: t.add_source("s", NOTHING),
         lambda t: t.add_processor("p", NOTHING, "source"),
-        lambda t: t.add_processor(NOTHING, object, "source"),
-        lambda t: t.add_processor("p", object, NOTHING),
+        lambda t: t.add_processor(NOTHING, Processor, "source"),
+        lambda t: t.add_processor("p", Processor, NOTHING),
         lambda t: t.add_sink("k", NOTHING, "source"),
         lambda t: t.add_sink("k", "out", NOTHING),
         lambda t: t.add_state_store(NOTHING),
@@ -215,10 +215,10 @@ def test_a_pattern_must_match_the_whole_name() -> None:
         lambda t: t.add_state_store(stores.key_value("s"), NOTHING),
         lambda t: t.connect_processor_and_state_stores(NOTHING, "s"),
         lambda t: t.connect_processor_and_state_stores("processor", NOTHING),
-        lambda t: t.add_global_store(NOTHING, "g", "g", "gp", object),
-        lambda t: t.add_global_store(stores.key_value("g"), "g", NOTHING, "gp", object),
+        lambda t: t.add_global_store(NOTHING, "g", "g", "gp", Processor),
+        lambda t: t.add_global_store(stores.key_value("g"), "g", NOTHING, "gp", Processor),
         lambda t: t.add_global_store(stores.key_value("g"), "g", "g", "gp", NOTHING),
-        lambda t: t.add_read_only_state_store(NOTHING, "r", "r", "rp", object),
+        lambda t: t.add_read_only_state_store(NOTHING, "r", "r", "rp", Processor),
         lambda t: t.add_internal_topic(NOTHING),
     ],
 )
@@ -233,7 +233,7 @@ def test_topics_and_a_pattern_exclude_each_other() -> None:
 
 
 def test_a_supplier_must_make_a_new_processor_each_time() -> None:
-    processor = object()
+    processor: Processor[str, str, str, str] = Processor()
     with pytest.raises(ArgumentError, match="the same object"):
         small().add_processor("p", lambda: processor, "source")
     with pytest.raises(ArgumentError, match="the same object"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import TopologyError, require
@@ -30,8 +30,15 @@ from headrace.topology.stores import StoreSpec
 from headrace.topology.suppliers import check_supplier
 from headrace.topology.topology import Topology
 
-K = TypeVar("K")
-V = TypeVar("V")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # What no serde tells is Any, not an error that asks for an annotation.
+    K = TypeVarWithDefault("K", default=Any)
+    V = TypeVarWithDefault("V", default=Any)
+else:
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 _STREAM_SOURCE = "KSTREAM-SOURCE-"
 _TABLE_SOURCE = "KTABLE-SOURCE-"

@@ -43,7 +43,7 @@ _SOURCE = "KTABLE-SOURCE-"
 def join_on_foreign_key(
     left: KTable[Any, Any],
     right: KTable[Any, Any],
-    foreign_key: Callable[[Any], Any] | WithKey[Any],
+    foreign_key: Callable[[Any], Any] | WithKey[..., Any],
     joiner: Callable[[Any, Any], Any],
     kind: JoinKind,
     materialized: MaterializedLike[Any, Any],

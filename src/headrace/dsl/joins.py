@@ -56,7 +56,7 @@ class StreamJoins(Handle[K, V]):
     def join(
         self,
         other: KStream[K, V2],
-        joiner: Callable[[V, V2], VR] | WithKey[VR],
+        joiner: Callable[[V, V2], VR] | WithKey[[K, V, V2], VR],
         windows: JoinWindows,
         *,
         key: Serde[K] | None = None,
@@ -74,7 +74,7 @@ class StreamJoins(Handle[K, V]):
     def join(
         self,
         other: KTable[K, V2],
-        joiner: Callable[[V, V2], VR] | WithKey[VR],
+        joiner: Callable[[V, V2], VR] | WithKey[[K, V, V2], VR],
         *,
         key: Serde[K] | None = None,
         value: Serde[V] | None = None,
@@ -86,7 +86,7 @@ class StreamJoins(Handle[K, V]):
     def join(
         self,
         other: GlobalKTable[KG, V2],
-        joiner: Callable[[V, V2], VR] | WithKey[VR],
+        joiner: Callable[[V, V2], VR] | WithKey[[K, V, V2], VR],
         *,
         key_selector: Callable[[K, V], KG],
         name: str | None = None,
@@ -99,7 +99,7 @@ class StreamJoins(Handle[K, V]):
     def left_join(
         self,
         other: KStream[K, V2],
-        joiner: Callable[[V, V2 | None], VR] | WithKey[VR],
+        joiner: Callable[[V, V2 | None], VR] | WithKey[[K, V, V2 | None], VR],
         windows: JoinWindows,
         *,
         key: Serde[K] | None = None,
@@ -117,7 +117,7 @@ class StreamJoins(Handle[K, V]):
     def left_join(
         self,
         other: KTable[K, V2],
-        joiner: Callable[[V, V2 | None], VR] | WithKey[VR],
+        joiner: Callable[[V, V2 | None], VR] | WithKey[[K, V, V2 | None], VR],
         *,
         key: Serde[K] | None = None,
         value: Serde[V] | None = None,
@@ -129,7 +129,7 @@ class StreamJoins(Handle[K, V]):
     def left_join(
         self,
         other: GlobalKTable[KG, V2],
-        joiner: Callable[[V, V2 | None], VR] | WithKey[VR],
+        joiner: Callable[[V, V2 | None], VR] | WithKey[[K, V, V2 | None], VR],
         *,
         key_selector: Callable[[K, V], KG | None],
         name: str | None = None,
@@ -144,7 +144,7 @@ class StreamJoins(Handle[K, V]):
     def outer_join(
         self,
         other: KStream[K, V2],
-        joiner: Callable[[V | None, V2 | None], VR] | WithKey[VR],
+        joiner: Callable[[V | None, V2 | None], VR] | WithKey[[K, V | None, V2 | None], VR],
         windows: JoinWindows,
         *,
         key: Serde[K] | None = None,

@@ -41,6 +41,7 @@ from headrace.topology.operators import (
     ProcessValues,
     SelectKey,
 )
+from headrace.topology.processor import FixedKeyProcessor, Processor
 from headrace.topology.stores import StoreSpec
 from headrace.topology.suppliers import check_supplier
 
@@ -107,7 +108,7 @@ class KStream(StreamJoins[K, V]):
         return self._rekeyed(FlatMap(mapper), name, "KSTREAM-FLATMAP-", value_serde=None)
 
     def map_values(
-        self, mapper: Callable[[V], V2] | WithKey[V2], *, name: str | None = None
+        self, mapper: Callable[[V], V2] | WithKey[[K, V], V2], *, name: str | None = None
     ) -> KStream[K, V2]:
         """Records with the value that `mapper(value)` gives. The key stays."""
         function, takes_key = unwrap(mapper, "The mapper")
@@ -115,7 +116,7 @@ class KStream(StreamJoins[K, V]):
 
     def flat_map_values(
         self,
-        mapper: Callable[[V], Iterable[V2]] | WithKey[Iterable[V2]],
+        mapper: Callable[[V], Iterable[V2]] | WithKey[[K, V], Iterable[V2]],
         *,
         name: str | None = None,
     ) -> KStream[K, V2]:
@@ -281,10 +282,10 @@ class KStream(StreamJoins[K, V]):
 
     def process(
         self,
-        supplier: Callable[[], Any],
+        supplier: Callable[[], Processor[K, V, K2, V2]],
         *stores: str | StoreSpec,
         name: str | None = None,
-    ) -> KStream[Any, Any]:
+    ) -> KStream[K2, V2]:
         """Run a processor: `supplier()` makes a Processor, and what that forwards is the new
         stream. `stores` are names of stores to connect, or specs of stores to add. Changes the
         key; use `process_values` where it stays.
@@ -296,10 +297,10 @@ class KStream(StreamJoins[K, V]):
 
     def process_values(
         self,
-        supplier: Callable[[], Any],
+        supplier: Callable[[], FixedKeyProcessor[K, V, V2]],
         *stores: str | StoreSpec,
         name: str | None = None,
-    ) -> KStream[K, Any]:
+    ) -> KStream[K, V2]:
         """Run a processor that can't change the key: `supplier()` makes a FixedKeyProcessor. See
         `process`."""
         operator = ProcessValues(supplier)

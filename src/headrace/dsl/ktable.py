@@ -40,6 +40,7 @@ from headrace.topology.operators import (
     TableTransformValues,
     TransformValuesView,
 )
+from headrace.topology.processor import ValueTransformer
 from headrace.topology.stores import StoreSpec, SuppressBufferSpec
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ V = TypeVar("V")
 K2 = TypeVar("K2")
 V2 = TypeVar("V2")
 VR = TypeVar("VR")
+KO = TypeVar("KO")
 
 
 class KTable(Handle[K, V]):
@@ -121,7 +123,7 @@ class KTable(Handle[K, V]):
 
     def map_values(
         self,
-        mapper: Callable[[V], VR] | WithKey[VR],
+        mapper: Callable[[V], VR] | WithKey[[K, V], VR],
         materialized: MaterializedLike[K, VR] = None,
         *,
         name: str | None = None,
@@ -141,11 +143,11 @@ class KTable(Handle[K, V]):
 
     def transform_values(
         self,
-        supplier: Callable[[], Any],
+        supplier: Callable[[], ValueTransformer[K, V, VR]],
         *stores: str | StoreSpec,
-        materialized: MaterializedLike[K, Any] = None,
+        materialized: MaterializedLike[K, VR] = None,
         name: str | None = None,
-    ) -> KTable[K, Any]:
+    ) -> KTable[K, VR]:
         """Each row through a transformer that may use stores.
 
         `supplier()` makes an object with `init(context)`, `transform(key, value)` and `close()`;
@@ -265,11 +267,11 @@ class KTable(Handle[K, V]):
 
     def join(
         self,
-        other: KTable[Any, V2],
+        other: KTable[KO, V2],
         joiner: Callable[[V, V2], VR],
         materialized: MaterializedLike[K, VR] = None,
         *,
-        foreign_key: Callable[[V], Any] | WithKey[Any] | None = None,
+        foreign_key: Callable[[V], KO | None] | WithKey[[K, V], KO | None] | None = None,
         name: str | None = None,
         partitioner: Partitioner | None = None,
         other_partitioner: Partitioner | None = None,
@@ -295,11 +297,11 @@ class KTable(Handle[K, V]):
 
     def left_join(
         self,
-        other: KTable[Any, V2],
+        other: KTable[KO, V2],
         joiner: Callable[[V, V2 | None], VR],
         materialized: MaterializedLike[K, VR] = None,
         *,
-        foreign_key: Callable[[V], Any] | WithKey[Any] | None = None,
+        foreign_key: Callable[[V], KO | None] | WithKey[[K, V], KO | None] | None = None,
         name: str | None = None,
         partitioner: Partitioner | None = None,
         other_partitioner: Partitioner | None = None,
@@ -335,7 +337,7 @@ class KTable(Handle[K, V]):
         other: KTable[Any, Any],
         joiner: Callable[[Any, Any], Any],
         materialized: MaterializedLike[K, Any],
-        foreign_key: Callable[[V], Any] | WithKey[Any] | None,
+        foreign_key: Callable[[V], Any] | WithKey[[K, V], Any] | None,
         name: str | None,
         partitioner: Partitioner | None,
         other_partitioner: Partitioner | None,

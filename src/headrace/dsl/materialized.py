@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
@@ -29,8 +29,15 @@ from headrace.topology.windows import (
     UnlimitedWindows,
 )
 
-K = TypeVar("K")
-V = TypeVar("V")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # What no serde tells is Any, not an error that asks for an annotation.
+    K = TypeVarWithDefault("K", default=Any)
+    V = TypeVarWithDefault("V", default=Any)
+else:
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class StreamJoinOptions:
 def join_streams(
     left: KStream[Any, Any],
     right: KStream[Any, Any],
-    joiner: Callable[..., Any] | WithKey[Any],
+    joiner: Callable[..., Any] | WithKey[..., Any],
     windows: JoinWindows,
     kind: JoinKind,
     options: StreamJoinOptions,

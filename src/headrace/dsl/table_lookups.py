@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def join_table(
     stream: KStream[Any, Any],
     table: KTable[Any, Any],
-    joiner: Callable[..., Any] | WithKey[Any],
+    joiner: Callable[..., Any] | WithKey[..., Any],
     kind: JoinKind,
     *,
     key: SerdeLike,
@@ -75,7 +75,7 @@ def join_table(
 def join_global_table(
     stream: KStream[Any, Any],
     table: GlobalKTable[Any, Any],
-    joiner: Callable[..., Any] | WithKey[Any],
+    joiner: Callable[..., Any] | WithKey[..., Any],
     kind: JoinKind,
     *,
     key_selector: Callable[[Any, Any], Any] | None,

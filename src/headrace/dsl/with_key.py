@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from headrace.core.errors import require
 
+P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class WithKey(Generic[R]):
+class WithKey(Generic[P, R]):
     """A function whose first argument is the key."""
 
-    function: Callable[..., R]
+    function: Callable[P, R]
 
 
-def with_key(function: Callable[..., R]) -> WithKey[R]:
+def with_key(function: Callable[P, R]) -> WithKey[P, R]:
     """Mark a mapper, joiner or extractor as one that takes the key first.
 
     >>> stream.map_values(with_key(lambda key, value: f"{key}: {value}"))

@@ -23,8 +23,8 @@ T = TypeVar("T")
 _FIXED, _VARIABLE = 0, 1
 
 
-def list_(inner: Serde[T]) -> Serde[list[T | None]]:
-    """A list of what `inner` serializes. Entries may be None."""
+def list_(inner: Serde[T]) -> Serde[list[T]]:
+    """A list of what `inner` serializes. Entries may be None; `inner` is not asked for them."""
     if isinstance(inner, FixedSizeSerde):
         size = inner.size
         return Serde(
@@ -33,24 +33,24 @@ def list_(inner: Serde[T]) -> Serde[list[T | None]]:
     return Serde(partial(_write_variable, inner.serialize), partial(_read, inner.deserialize, None))
 
 
-def _write_fixed(serialize: Callable[[T], bytes], values: list[T | None]) -> bytes:
+def _write_fixed(serialize: Callable[[T], bytes], values: list[T]) -> bytes:
     nulls = [index for index, value in enumerate(_checked(values)) if value is None]
     head = pack(f">bi{len(nulls)}ii", _FIXED, len(nulls), *nulls, len(values))
     return head + b"".join([serialize(value) for value in values if value is not None])
 
 
-def _write_variable(serialize: Callable[[T], bytes], values: list[T | None]) -> bytes:
+def _write_variable(serialize: Callable[[T], bytes], values: list[T]) -> bytes:
     entries = [sized(None if value is None else serialize(value)) for value in _checked(values)]
     return pack(">bi", _VARIABLE, len(values)) + b"".join(entries)
 
 
-def _checked(values: list[T | None]) -> list[T | None]:
+def _checked(values: list[T]) -> list[T]:
     if not isinstance(values, list | tuple):
         raise SerializationError(f"The list serde writes a list, got {type(values).__name__}")
     return values
 
 
-def _read(deserialize: Callable[[bytes], T], size: int | None, data: bytes) -> list[T | None]:
+def _read(deserialize: Callable[[bytes], T], size: int | None, data: bytes) -> list[T]:
     reader = Reader(data)
     layout = reader.byte()
     if layout == _VARIABLE:
@@ -63,4 +63,5 @@ def _read(deserialize: Callable[[bytes], T], size: int | None, data: bytes) -> l
             f"A list of this type can't be read from layout {layout}; was it written with "
             "another inner serde?"
         )
-    return [None if entry is None else deserialize(entry) for entry in entries]
+    # Entries that are None are not in the type: few lists have any.
+    return [None if entry is None else deserialize(entry) for entry in entries]  # type: ignore[misc]

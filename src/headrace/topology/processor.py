@@ -11,8 +11,8 @@ from headrace.core.config import StreamsConfig
 from headrace.core.record import FixedKeyRecord, Record, RecordMetadata, TaskId
 from headrace.serde.serde import Serde
 
-KIn = TypeVar("KIn")
-VIn = TypeVar("VIn")
+KIn = TypeVar("KIn", contravariant=True)
+VIn = TypeVar("VIn", contravariant=True)
 KOut = TypeVar("KOut")
 VOut = TypeVar("VOut")
 
@@ -29,6 +29,8 @@ class PunctuationType(Enum):
 
 
 class Cancellable(Protocol):
+    """A punctuation that was scheduled."""
+
     def cancel(self) -> None:
         """Stop the punctuation. May be called from within its own callback."""
         ...
@@ -38,11 +40,20 @@ class ProcessingContext(Protocol):
     """What a processor can ask of the task it runs in."""
 
     @property
-    def application_id(self) -> str: ...
+    def application_id(self) -> str:
+        """The setting `application.id`."""
+        ...
+
     @property
-    def task_id(self) -> TaskId: ...
+    def task_id(self) -> TaskId:
+        """Which part of the topology, and which partition, this is."""
+        ...
+
     @property
-    def config(self) -> StreamsConfig: ...
+    def config(self) -> StreamsConfig:
+        """All settings, with their defaults."""
+        ...
+
     @property
     def key_serde(self) -> Serde[Any]:
         """The configured default."""
@@ -64,10 +75,15 @@ class ProcessingContext(Protocol):
         ...
 
     @property
-    def current_system_time_ms(self) -> int: ...
+    def current_system_time_ms(self) -> int:
+        """The wall clock; in the test driver it stands still until it is advanced."""
+        ...
 
     def get_state_store(self, name: str) -> Any:
-        """A store that the processor is connected to, or a global one (read-only)."""
+        """A store that the processor is connected to, or a global one (read-only). Annotate it
+        with a type of `headrace.stores`, such as `KeyValueStore[str, int]`.
+
+        Raises StreamsError if the processor isn't connected to it."""
         ...
 
     def schedule(
@@ -80,7 +96,8 @@ class ProcessingContext(Protocol):
     ) -> Cancellable:
         """Call `callback(timestamp)` every `interval`. Missed intervals collapse into one call.
 
-        `start_ms` moves the grid of intervals to begin there.
+        `start_ms` moves the grid of intervals to begin there. Raises ArgumentError if the interval
+        is less than a millisecond.
         """
         ...
 
@@ -90,14 +107,20 @@ class ProcessingContext(Protocol):
 
 
 class ProcessorContext(ProcessingContext, Protocol[KOut, VOut]):
+    """What a Processor can ask of the task it runs in, and where it forwards to."""
+
     def forward(self, record: Record[KOut, VOut], child: str | None = None) -> None:
-        """Hand a record to all children in order, or to one; returns when they are done."""
+        """Hand a record to all children in order, or to one by its name; returns when they are
+        done. Raises StreamsError if there is no child of that name."""
         ...
 
 
 class FixedKeyProcessorContext(ProcessingContext, Protocol[KOut, VOut]):
+    """What a FixedKeyProcessor can ask of the task it runs in, and where it forwards to."""
+
     def forward(self, record: FixedKeyRecord[KOut, VOut], child: str | None = None) -> None:
-        """Hand a record to all children in order, or to one; returns when they are done."""
+        """Hand a record to all children in order, or to one by its name; returns when they are
+        done. Raises StreamsError if there is no child of that name."""
         ...
 
 
@@ -112,6 +135,8 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
         self.context = context
 
     def process(self, record: Record[KIn, VIn]) -> None:
+        """Called for each record, also those without a key or a value. What it doesn't forward
+        ends here."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -128,6 +153,8 @@ class FixedKeyProcessor(Generic[KIn, VIn, VOut]):
         self.context = context
 
     def process(self, record: FixedKeyRecord[KIn, VIn]) -> None:
+        """Called for each record, also those without a key or a value. What it doesn't forward
+        ends here."""
         raise NotImplementedError
 
     def close(self) -> None:

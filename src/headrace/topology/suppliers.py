@@ -17,8 +17,24 @@ def check_supplier(supplier: Callable[[], Any]) -> None:
             f"The supplier of a processor must be callable, but {supplier!r} is not. "
             "Pass the class of the processor, or a function that makes one."
         )
-    if supplier() is supplier():
+    one = _made_by(supplier)
+    if not callable(getattr(one, "process", None)):
+        raise ArgumentError(
+            f"The supplier {supplier!r} makes {one!r}, which has no method process(record). "
+            "Let it make a Processor or FixedKeyProcessor."
+        )
+    if one is _made_by(supplier):
         raise ArgumentError(
             f"The supplier {supplier!r} returns the same object at every call. Every task needs a "
             "processor of its own: make a new one in the supplier, or pass the class itself."
         )
+
+
+def _made_by(supplier: Callable[[], Any]) -> Any:
+    try:
+        return supplier()
+    except TypeError as reason:
+        raise ArgumentError(
+            f"The supplier {supplier!r} could not make a processor: {reason}. It is called without "
+            "arguments: pass the class of the processor, or `lambda: MyProcessor(…)`."
+        ) from reason
