@@ -23,6 +23,8 @@ from headrace.topology.operators import (
     ForeignKeySubscriptionReceive,
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
+)
+from headrace.topology.views import (
     JoinKind,
     StoreView,
 )

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from headrace.runtime.context import Process
 from headrace.runtime.operators.stream_join import EMIT_INTERVAL
 from headrace.topology.operators import (
-    JoinKind,
     JoinSide,
     JoinWindowPut,
     StreamSelfJoin,
     StreamStreamJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
 )
 from headrace.topology.windows import JoinWindows
 

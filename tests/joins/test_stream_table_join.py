@@ -9,10 +9,12 @@ from headrace.core.record import ValueAndTimestamp
 from headrace.runtime.context import Process
 from headrace.topology.operators import (
     Function,
-    JoinKind,
-    StoreView,
     StreamGlobalTableJoin,
     StreamTableJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
+    StoreView,
 )
 
 from .harness import Buffer, Rig, Rows, Versions

@@ -10,12 +10,14 @@ from headrace.core.record import Change, ValueAndTimestamp
 from headrace.runtime.context import Process
 from headrace.runtime.operators.views import compile_view
 from headrace.topology.operators import (
-    JoinKind,
     JoinSide,
-    JoinView,
-    StoreView,
     TableJoinMerge,
     TableTableJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
+    JoinView,
+    StoreView,
 )
 
 from .harness import Output, Rig, Rows, Versions

@@ -10,9 +10,12 @@ from headrace.core.windowed import Window, Windowed
 from headrace.runtime.context import NO_RECORD
 from headrace.runtime.operators.views import TableReader, compile_view
 from headrace.topology.operators import (
+    PassThrough,
+)
+from headrace.topology.processor import ValueTransformer
+from headrace.topology.views import (
     FilterView,
     MapValuesView,
-    PassThrough,
     RepartitionMapView,
     SessionStoreView,
     StoreView,
@@ -21,7 +24,6 @@ from headrace.topology.operators import (
     TransformValuesView,
     WindowStoreView,
 )
-from headrace.topology.processor import ValueTransformer
 
 from .harness import (
     Bench,

@@ -10,7 +10,13 @@ from headrace.core.config import StreamsConfig
 from headrace.core.record import NO_HEADERS, Header, TaskId
 from headrace.metrics.registry import Metrics
 from headrace.runtime.context import RecordContext, TaskContext
-from headrace.runtime.stores import ChangelogRecord, RecordCache, StoreEnvironment, build_store
+from headrace.runtime.stores import (
+    ChangelogRecord,
+    RecordCache,
+    StoreEnvironment,
+    build_store,
+    in_memory,
+)
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology.stores import StoreSpec
 
@@ -29,7 +35,9 @@ class Task:
         self.context = TaskContext(TaskId(0, 0), config, ManualClock(0), Metrics())
         self.cache = RecordCache(budget, self.context)
         self.changelog: list[ChangelogRecord] = []
-        self.environment = StoreEnvironment(self.context, _resolve, self._log, self.cache)
+        self.environment = StoreEnvironment(
+            self.context, _resolve, self._log, self.cache, in_memory
+        )
 
     def build(self, spec: StoreSpec) -> Any:
         return build_store(spec, self.environment)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import stores
+from headrace.topology.processor import Processor
 from headrace.topology.subtopologies import Subtopology
 from headrace.topology.topology import Topology
 

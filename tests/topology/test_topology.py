@@ -12,6 +12,7 @@ from headrace.core.config import StreamsConfig
 from headrace.core.errors import ArgumentError, NullArgumentError, TopologyError
 from headrace.topology.nodes import AutoOffsetReset, ProcessorNode, SinkNode, SourceNode
 from headrace.topology.operators import PassThrough
+from headrace.topology.processor import Processor
 from headrace.topology.topology import Topology
 
 NOTHING: Any = None

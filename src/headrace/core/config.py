@@ -46,6 +46,14 @@ def _optimizations(value: str) -> str | None:
     return f"must be 'none', 'all' or a list of {', '.join(OPTIMIZATIONS)}"
 
 
+def _function(value: Any) -> str | None:
+    return None if callable(value) else "must be a function"
+
+
+def _serde(value: Any) -> str | None:
+    return None if hasattr(value, "deserialize") else "must be a serde, such as serdes.string()"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting. `kind` is the type of its value, or None for any (a serde, a function)."""
@@ -57,7 +65,10 @@ class Setting:
     check: Check | None = None
 
     def validated(self, value: Any) -> Any:
-        if value is None or self.kind is None:
+        if value is None:
+            return value
+        if self.kind is None:
+            self._check(value)
             return value
         if self.kind is int and isinstance(value, str):
             value = self._parsed_int(value)
@@ -67,10 +78,13 @@ class Setting:
             raise ConfigError(
                 f"{self.key} must be of type {self.kind.__name__}, but is {value!r}. {self.doc}"
             )
+        self._check(value)
+        return value
+
+    def _check(self, value: Any) -> None:
         problem = self.check(value) if self.check else None
         if problem:
             raise ConfigError(f"{self.key} {problem}, but is {value!r}. {self.doc}")
-        return value
 
     def _parsed_int(self, text: str) -> int:
         try:
@@ -87,31 +101,37 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "application.id", str, "app", "Names the application: its group, topics and state."
         ),
-        Setting("default.key.serde", None, None, "The serde of keys where none is given."),
-        Setting("default.value.serde", None, None, "The serde of values where none is given."),
+        Setting("default.key.serde", None, None, "The serde of keys where none is given.", _serde),
+        Setting(
+            "default.value.serde", None, None, "The serde of values where none is given.", _serde
+        ),
         Setting(
             "default.timestamp.extractor",
             None,
             None,
             "`extractor(record, partition_time)` for sources that have none of their own.",
+            _function,
         ),
         Setting(
             "deserialization.exception.handler",
             None,
             None,
             "What to do with a record that can't be deserialized.",
+            _function,
         ),
         Setting(
             "processing.exception.handler",
             None,
             None,
             "What to do when a processor or user function raises.",
+            _function,
         ),
         Setting(
             "production.exception.handler",
             None,
             None,
             "What to do with a record that can't be serialized or sent.",
+            _function,
         ),
         Setting(
             "errors.dead.letter.queue.topic.name",
@@ -196,6 +216,8 @@ class StreamsConfig(Mapping[str, Any]):
     """All settings with their defaults. An unknown or wrong one raises, and says what to do."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(settings, Mapping | None):
+            raise ConfigError(f"Settings are a dict of names and values, not {settings!r}")
         given = dict(settings or {})
         unknown = [key for key in given if key not in SETTINGS]
         if unknown:

@@ -23,6 +23,8 @@ log = logging.getLogger("headrace.handlers")
 
 
 class Result(Enum):
+    """What a handler decides: skip the record, stop, or send it again."""
+
     CONTINUE = "continue"
     FAIL = "fail"
     RETRY = "retry"

@@ -23,6 +23,7 @@ class Headers(list[Header]):
     """A record's headers: an ordered list of (name, value) in which names may repeat."""
 
     def add(self, name: str, value: bytes | None) -> Headers:
+        """Append a header."""
         self.append((name, value))
         return self
 
@@ -118,15 +119,19 @@ class Record(Generic[K, V]):
             )
 
     def with_key(self, key: K2) -> Record[K2, V]:
+        """A record with another key."""
         return Record(key, self.value, self.timestamp, Headers(self.headers))
 
     def with_value(self, value: V2) -> Record[K, V2]:
+        """A record with another value."""
         return Record(self.key, value, self.timestamp, Headers(self.headers))
 
     def with_timestamp(self, timestamp: int) -> Record[K, V]:
+        """A record with another timestamp. Raises StreamsError if it is negative."""
         return replace(self, timestamp=timestamp, headers=Headers(self.headers))
 
     def with_headers(self, headers: Iterable[Header]) -> Record[K, V]:
+        """A record with other headers."""
         return replace(self, headers=Headers(headers))
 
 
@@ -141,15 +146,19 @@ class FixedKeyRecord(Generic[K, V]):
 
     @property
     def key(self) -> K:
+        """The key, which can't be set."""
         return self._key
 
     def with_value(self, value: V2) -> FixedKeyRecord[K, V2]:
+        """A record with another value."""
         return FixedKeyRecord(self._key, value, self.timestamp, Headers(self.headers))
 
     def with_timestamp(self, timestamp: int) -> FixedKeyRecord[K, V]:
+        """A record with another timestamp. To forward a negative one raises StreamsError."""
         return replace(self, timestamp=timestamp, headers=Headers(self.headers))
 
     def with_headers(self, headers: Iterable[Header]) -> FixedKeyRecord[K, V]:
+        """A record with other headers."""
         return replace(self, headers=Headers(headers))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from headrace.core.arguments import require_function
 from headrace.core.errors import ArgumentError
 from headrace.topology.logical import Processing
 from headrace.topology.operators import Branch, Operator, PassThrough
@@ -53,6 +54,7 @@ class BranchedKStream(Generic[K, V]):
         consumer: Callable[[KStream[K, V]], None] | None = None,
     ) -> BranchedKStream[K, V]:
         """Add a branch for what `predicate(key, value)` accepts."""
+        require_function(predicate, "The predicate", "key", "value")
         self._splitter.predicates.append(predicate)
         self._add(str(len(self._splitter.predicates)) if name is None else name, function, consumer)
         return self

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import TopologyError, require
+from headrace.dsl.checks import check_topic, checked_topics
 from headrace.dsl.global_table import GlobalKTable
 from headrace.dsl.handle import first
 from headrace.dsl.kstream import KStream
@@ -24,11 +25,16 @@ from headrace.topology.logical import Consumption, GlobalStore, StateStore, Stre
 from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_tables import GlobalTable, TopicTable
 from headrace.topology.nodes import AutoOffsetReset, TimestampExtractor
-from headrace.topology.operators import Process, StoreView
+from headrace.topology.operators import (
+    Process,
+)
 from headrace.topology.optimizations import optimize
 from headrace.topology.stores import StoreSpec
 from headrace.topology.suppliers import check_supplier
 from headrace.topology.topology import Topology
+from headrace.topology.views import (
+    StoreView,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -102,7 +108,7 @@ class StreamsBuilder:
         """A table of the records of a topic as upserts: None deletes a row, and records without a
         key are dropped. It gets a store if that is named or needed later. Serdes that aren't given
         are those of the Materialized."""
-        require(topic, "The topic")
+        check_topic(topic)
         store = self._store(topic, materialized, key, value)
         source_name, node_name = self._table_names(name)
         node = TopicTable(
@@ -140,7 +146,7 @@ class StreamsBuilder:
 
         Raises TopologyError if the store is versioned.
         """
-        require(topic, "The topic")
+        check_topic(topic)
         options = as_materialized(materialized)
         store = self._store(topic, materialized, key, value)
         if store.options.is_versioned:
@@ -222,7 +228,7 @@ def _with_serdes(store: Materialization, key: SerdeLike, value: SerdeLike) -> Ma
 def _topic_names(topics: str | Iterable[str] | re.Pattern[str]) -> Iterable[str]:
     if isinstance(topics, re.Pattern):
         return ()
-    return (topics,) if isinstance(topics, str) else topics
+    return checked_topics(topics)
 
 
 def _optimizations(config: Mapping[str, Any] | None) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from headrace.core.arguments import require_function
 from headrace.core.errors import ArgumentError, require
 from headrace.core.windowed import Windowed
 from headrace.dsl.aggregations import Grouping
@@ -23,11 +24,11 @@ from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_tables import AggregatedTable, CogroupedTable
 from headrace.topology.operators import (
     Aggregation,
-    Function,
     StreamAggregate,
     StreamSessionWindowAggregate,
 )
 from headrace.topology.stores import StoreSpec
+from headrace.topology.views import Function
 from headrace.topology.windows import (
     EmitStrategy,
     SessionWindows,
@@ -128,7 +129,7 @@ class CogroupedKStream(Generic[K, VR]):
     ) -> CogroupedKStream[K, VR]:
         """Add a stream, with its own `aggregator(key, value, aggregate)`."""
         require(grouped, "The grouped stream")
-        require(aggregator, "The aggregator")
+        require_function(aggregator, "The aggregator", "key", "value", "aggregate")
         self._streams.add(grouped._grouping, aggregator)
         return self
 
@@ -140,7 +141,7 @@ class CogroupedKStream(Generic[K, VR]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """Aggregate the streams into one table, beginning with `initializer()` for each key."""
-        require(initializer, "The initializer")
+        require_function(initializer, "The initializer")
         store = self._streams.store(materialized)
         spec = store.key_value_store()
 
@@ -184,7 +185,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         name: str | None = None,
     ) -> KTable[Windowed[K], VR]:
         """Aggregate the streams, beginning with `initializer()` for each key and window."""
-        require(initializer, "The initializer")
+        require_function(initializer, "The initializer")
         store, windows = self._streams.store(materialized), self._windows
         spec = store.window_store(windows, _ON_UPDATE)
 
@@ -218,8 +219,8 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
     ) -> KTable[Windowed[K], VR]:
         """Aggregate the streams, beginning with `initializer()` for each session;
         `merger(key, one, other)` makes one aggregate of two sessions."""
-        require(initializer, "The initializer")
-        require(merger, "The merger")
+        require_function(initializer, "The initializer")
+        require_function(merger, "The merger", "key", "one", "other")
         store, windows = self._streams.store(materialized), self._windows
         spec = store.session_store(windows, _ON_UPDATE)
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from headrace.core.errors import ArgumentError, require
+from headrace.core.arguments import require_function
+from headrace.core.errors import ArgumentError
+from headrace.dsl.checks import check_table
 from headrace.dsl.derived_serdes import combined_key_of, response_of, subscription_of
 from headrace.dsl.ktable import KTable
 from headrace.dsl.materialized import MaterializedLike, as_materialized, materialize
@@ -28,9 +30,11 @@ from headrace.topology.operators import (
     ForeignKeySubscriptionReceive,
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
-    JoinKind,
 )
 from headrace.topology.stores import SubscriptionStoreSpec
+from headrace.topology.views import (
+    JoinKind,
+)
 
 _JOIN = "KTABLE-FK-JOIN-"
 _REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"
@@ -51,9 +55,9 @@ def join_on_foreign_key(
     partitioner: Partitioner | None,
     other_partitioner: Partitioner | None,
 ) -> KTable[Any, Any]:
-    require(right, "The other table")
-    require(joiner, "The joiner")
-    extractor, takes_key = unwrap(foreign_key, "The foreign key extractor")
+    check_table(left, right)
+    require_function(joiner, "The joiner", "this", "other")
+    extractor, takes_key = unwrap(foreign_key, "The foreign key extractor", "value")
     graph = left._graph
     suffixed = partial(graph.naming.suffixed, name)
     # The right side sees by the old value whether anything changed; the left side sees by it

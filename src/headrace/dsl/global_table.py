@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from headrace.topology.operators import StoreView
+from headrace.topology.views import (
+    StoreView,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")

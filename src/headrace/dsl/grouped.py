@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
+from headrace.core.arguments import require_function
 from headrace.core.errors import ArgumentError, require
 from headrace.dsl.aggregations import (
     AGGREGATE,
@@ -78,7 +79,7 @@ class KGroupedStream(Generic[K, V]):
     ) -> KTable[K, V]:
         """Combine the values of each key: `reducer(aggregate, value)`, beginning with the first
         value. A result of None deletes the row."""
-        require(reducer, "The reducer")
+        require_function(reducer, "The reducer", "aggregate", "value")
         store = materialize(self._grouping.graph, as_materialized(materialized), REDUCE)
         store = store.or_serdes(value=self._grouping.value_serde)
         return self._table(store, StreamReduce(store.name, reducer), name, REDUCE)
@@ -93,8 +94,8 @@ class KGroupedStream(Generic[K, V]):
     ) -> KTable[K, VR]:
         """`aggregator(key, value, aggregate)` for the records of each key, beginning with
         `initializer()`. An aggregate of None deletes the row."""
-        require(initializer, "The initializer")
-        require(aggregator, "The aggregator")
+        require_function(initializer, "The initializer")
+        require_function(aggregator, "The aggregator", "key", "value", "aggregate")
         store = materialize(self._grouping.graph, as_materialized(materialized), AGGREGATE)
         operator = StreamAggregate(store.name, initializer, aggregator)
         return self._table(store, operator, name, AGGREGATE)
@@ -116,7 +117,7 @@ class KGroupedStream(Generic[K, V]):
 
     def cogroup(self, aggregator: Callable[[K, V, VR], VR]) -> CogroupedKStream[K, VR]:
         """Begin to aggregate several streams into one table; this is the first of them."""
-        require(aggregator, "The aggregator")
+        require_function(aggregator, "The aggregator", "key", "value", "aggregate")
         return CogroupedKStream[K, VR](self._grouping.graph).cogroup(self, aggregator)
 
     def _table(
@@ -178,8 +179,8 @@ class KGroupedTable(Handle[K, V]):
     ) -> KTable[K, V]:
         """Combine the rows of each key: `subtractor(aggregate, old)` if there is an old row, then
         `adder(aggregate, new)`; the first row is the first aggregate."""
-        require(adder, "The adder")
-        require(subtractor, "The subtractor")
+        require_function(adder, "The adder", "aggregate", "value")
+        require_function(subtractor, "The subtractor", "aggregate", "value")
         store = self._store(materialized).or_serdes(value=self._value_serde)
         operator = TableReduce(store.name, adder, subtractor)
         return self._table(store, operator, name, "KTABLE-REDUCE-")
@@ -195,9 +196,9 @@ class KGroupedTable(Handle[K, V]):
     ) -> KTable[K, VR]:
         """`subtractor(key, old, aggregate)`, then `adder(key, new, aggregate)`, beginning with
         `initializer()`."""
-        require(initializer, "The initializer")
-        require(adder, "The adder")
-        require(subtractor, "The subtractor")
+        require_function(initializer, "The initializer")
+        require_function(adder, "The adder", "key", "value", "aggregate")
+        require_function(subtractor, "The subtractor", "key", "value", "aggregate")
         store = self._store(materialized)
         operator = TableAggregate(store.name, initializer, adder, subtractor)
         return self._table(store, operator, name, "KTABLE-AGGREGATE-")

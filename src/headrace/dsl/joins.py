@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from headrace.core.arguments import shown
 from headrace.core.errors import ArgumentError, require
 from headrace.dsl.global_table import GlobalKTable
 from headrace.dsl.handle import Handle
@@ -14,8 +15,10 @@ from headrace.dsl.stream_stream_join import StreamJoinOptions, join_streams
 from headrace.dsl.table_lookups import join_global_table, join_table
 from headrace.dsl.with_key import WithKey
 from headrace.serde.serde import Serde
-from headrace.topology.operators import JoinKind
 from headrace.topology.stores import Backend, WindowStoreSpec
+from headrace.topology.views import (
+    JoinKind,
+)
 from headrace.topology.windows import JoinWindows
 
 if TYPE_CHECKING:
@@ -178,12 +181,19 @@ class StreamJoins(Handle[K, V]):
         self, kind: JoinKind, other: Any, joiner: Any, windows: Any, options: dict[str, Any]
     ) -> KStream[K, Any]:
         require(other, "What to join with")
+        if windows is not None and isinstance(other, GlobalKTable | KTable):
+            raise ArgumentError(
+                "A join with a table takes no windows: each record finds the row as it is now."
+            )
         if isinstance(other, GlobalKTable):
             return _join_with_global_table(self._stream, other, joiner, kind, **options)
         if isinstance(other, KTable):
             return _join_with_table(self._stream, other, joiner, kind, **options)
         if not isinstance(other, StreamJoins):
-            raise ArgumentError(f"A stream can't be joined with {other!r}")
+            raise ArgumentError(
+                f"A stream can't be joined with {shown(other)}, only with a KStream, a KTable or a "
+                "GlobalKTable."
+            )
         return _join_with_stream(self._stream, other._stream, joiner, windows, kind, **options)
 
     @property

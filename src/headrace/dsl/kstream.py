@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, TypeVar
 
-from headrace.core.errors import require
+from headrace.core.arguments import require_function, require_type
 from headrace.dsl.aggregations import Grouping
 from headrace.dsl.branched import BranchedKStream
+from headrace.dsl.checks import check_stream, check_target
 from headrace.dsl.grouped import KGroupedStream
 from headrace.dsl.handle import first
 from headrace.dsl.joins import StreamJoins
@@ -75,21 +76,21 @@ class KStream(StreamJoins[K, V]):
         self, predicate: Callable[[K, V], bool], *, name: str | None = None
     ) -> KStream[K, V]:
         """The records that `predicate(key, value)` accepts."""
-        require(predicate, "The predicate")
+        require_function(predicate, "The predicate", "key", "value")
         return self._then(Filter(predicate), name, "KSTREAM-FILTER-")
 
     def filter_not(
         self, predicate: Callable[[K, V], bool], *, name: str | None = None
     ) -> KStream[K, V]:
         """The records that `predicate(key, value)` doesn't accept."""
-        require(predicate, "The predicate")
+        require_function(predicate, "The predicate", "key", "value")
         return self._then(Filter(predicate, negate=True), name, "KSTREAM-FILTER-")
 
     def select_key(
         self, selector: Callable[[K, V], K2], *, name: str | None = None
     ) -> KStream[K2, V]:
         """Records with the key that `selector(key, value)` gives. Changes the key."""
-        require(selector, "The selector")
+        require_function(selector, "The selector", "key", "value")
         return self._rekeyed(SelectKey(selector), name, "KSTREAM-KEY-SELECT-")
 
     def map(
@@ -97,21 +98,21 @@ class KStream(StreamJoins[K, V]):
     ) -> KStream[K2, V2]:
         """Records with the key and value that `mapper(key, value)` gives. Changes the key: use
         `map_values` where it stays."""
-        require(mapper, "The mapper")
+        require_function(mapper, "The mapper", "key", "value")
         return self._rekeyed(Map(mapper), name, "KSTREAM-MAP-", value_serde=None)
 
     def flat_map(
         self, mapper: Callable[[K, V], Iterable[tuple[K2, V2]]], *, name: str | None = None
     ) -> KStream[K2, V2]:
         """For each record any number of pairs that `mapper(key, value)` gives. Changes the key."""
-        require(mapper, "The mapper")
+        require_function(mapper, "The mapper", "key", "value")
         return self._rekeyed(FlatMap(mapper), name, "KSTREAM-FLATMAP-", value_serde=None)
 
     def map_values(
         self, mapper: Callable[[V], V2] | WithKey[[K, V], V2], *, name: str | None = None
     ) -> KStream[K, V2]:
         """Records with the value that `mapper(value)` gives. The key stays."""
-        function, takes_key = unwrap(mapper, "The mapper")
+        function, takes_key = unwrap(mapper, "The mapper", "value")
         return self._revalued(MapValues(function, takes_key), name, "KSTREAM-MAPVALUES-")
 
     def flat_map_values(
@@ -121,17 +122,17 @@ class KStream(StreamJoins[K, V]):
         name: str | None = None,
     ) -> KStream[K, V2]:
         """For each record any number of values that `mapper(value)` gives. The key stays."""
-        function, takes_key = unwrap(mapper, "The mapper")
+        function, takes_key = unwrap(mapper, "The mapper", "value")
         return self._revalued(FlatMapValues(function, takes_key), name, "KSTREAM-FLATMAPVALUES-")
 
     def peek(self, action: Callable[[K, V], object], *, name: str | None = None) -> KStream[K, V]:
         """Call `action(key, value)` for each record, and pass it on unchanged."""
-        require(action, "The action")
+        require_function(action, "The action", "key", "value")
         return self._then(Peek(action), name, "KSTREAM-PEEK-")
 
     def foreach(self, action: Callable[[K, V], object], *, name: str | None = None) -> None:
         """Call `action(key, value)` for each record."""
-        require(action, "The action")
+        require_function(action, "The action", "key", "value")
         self._then(Foreach(action), name, "KSTREAM-FOREACH-")
 
     def print(
@@ -156,7 +157,7 @@ class KStream(StreamJoins[K, V]):
 
     def merge(self, other: KStream[K, V], *, name: str | None = None) -> KStream[K, V]:
         """The records of both streams, in no particular order. Forgets the serdes."""
-        require(other, "The other stream")
+        check_stream(self, other)
         node_name = self._graph.naming.name(name, "KSTREAM-MERGE-")
         node = Processing(node_name, PassThrough(), is_merge=True)
         self._graph.add(node, self._node, other._node)
@@ -180,6 +181,8 @@ class KStream(StreamJoins[K, V]):
         """Send the records through a repartition topic, with as many partitions as given or as the
         topics they come from. Drops records without a key, unless a left or outer join follows.
         """
+        if partitions is not None:
+            require_type(partitions, int, "The number of partitions", "Give a whole number.")
         naming = self._graph.naming
         prefix = naming.generate("KSTREAM-REPARTITION-") if name is None else name
         node = Repartition(
@@ -210,7 +213,7 @@ class KStream(StreamJoins[K, V]):
     ) -> None:
         """Write to a topic, or to the one that `topic(key, value, context)` names for each record;
         topics must exist."""
-        require(topic, "The topic")
+        check_target(topic)
         node = StreamSink(
             self._graph.naming.name(name, "KSTREAM-SINK-"),
             topic,
@@ -269,7 +272,7 @@ class KStream(StreamJoins[K, V]):
     ) -> KGroupedStream[K2, V]:
         """Group by the key that `selector(key, value)` gives, to aggregate. Repartitions; `name`
         names the topic."""
-        require(selector, "The selector")
+        require_function(selector, "The selector", "key", "value")
         node = Processing(
             self._graph.naming.name(name, "KSTREAM-KEY-SELECT-"),
             SelectKey(selector),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from headrace.core.arguments import require_function, require_type
 from headrace.core.errors import ArgumentError, TopologyError, require
 from headrace.dsl.handle import Handle
 from headrace.dsl.materialized import (
@@ -28,9 +29,6 @@ from headrace.topology.logical_tables import (
 )
 from headrace.topology.nodes import Partitioner
 from headrace.topology.operators import (
-    FilterView,
-    JoinKind,
-    MapValuesView,
     Suppress,
     SuppressTime,
     TableFilter,
@@ -38,10 +36,15 @@ from headrace.topology.operators import (
     TableRepartitionMap,
     TableToStream,
     TableTransformValues,
-    TransformValuesView,
 )
 from headrace.topology.processor import ValueTransformer
 from headrace.topology.stores import StoreSpec, SuppressBufferSpec
+from headrace.topology.views import (
+    FilterView,
+    JoinKind,
+    MapValuesView,
+    TransformValuesView,
+)
 
 if TYPE_CHECKING:
     from headrace.dsl.grouped import KGroupedTable
@@ -109,7 +112,7 @@ class KTable(Handle[K, V]):
         *,
         negate: bool,
     ) -> KTable[K, V]:
-        require(predicate, "The predicate")
+        require_function(predicate, "The predicate", "key", "value")
         store = self._optional_store(materialized, "KTABLE-FILTER-", self._value_serde)
         node_name = self._graph.naming.name(name, "KTABLE-FILTER-")
         node = FilteredTable(
@@ -129,7 +132,7 @@ class KTable(Handle[K, V]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """`mapper(value)` for each row; it isn't called for deletions. Keeps the key serde."""
-        function, takes_key = unwrap(mapper, "The mapper")
+        function, takes_key = unwrap(mapper, "The mapper", "value")
         store = self._optional_store(materialized, "KTABLE-MAPVALUES-")
         node_name = self._graph.naming.name(name, "KTABLE-MAPVALUES-")
         node = DerivedTable(
@@ -155,7 +158,7 @@ class KTable(Handle[K, V]):
         or specs of stores to add. A table without a store of its own calls the transformer
         whenever it is read, with a transformer of its own.
         """
-        require(supplier, "The supplier")
+        require_function(supplier, "The supplier")
         specs, names = split_stores(stores)
         store = optional_store(self._graph, as_materialized(materialized), self._key_serde)
         node_name = self._graph.naming.name(name, "KTABLE-TRANSFORMVALUES-")
@@ -183,6 +186,8 @@ class KTable(Handle[K, V]):
         the stream gets other keys, and is repartitioned where that matters."""
         from headrace.dsl.kstream import KStream
 
+        if key_mapper is not None:
+            require_function(key_mapper, "The key mapper", "key", "value")
         node = Processing(self._graph.naming.name(name, "KTABLE-TOSTREAM-"), TableToStream())
         self._graph.add(node, self._node)
         stream: KStream[K, V] = KStream(
@@ -201,7 +206,9 @@ class KTable(Handle[K, V]):
         Raises TopologyError if the table is versioned, or if it is to be suppressed until windows
         close but is not windowed.
         """
-        require(suppressed, "What to suppress")
+        require_type(
+            suppressed, Suppressed, "What to suppress", "Use Suppressed.until_window_closes(…)."
+        )
         if self._node.output_versioned:
             raise TopologyError(
                 f"The table {self._name!r} is versioned, and updates of versioned tables can't be "
@@ -251,7 +258,7 @@ class KTable(Handle[K, V]):
         and value. Needs the old rows, so the table gets a store. Always repartitions."""
         from headrace.dsl.grouped import KGroupedTable
 
-        require(selector, "The selector")
+        require_function(selector, "The selector", "key", "value")
         node_name = self._graph.naming.name(name, "KTABLE-SELECT-")
         node = TableRegrouping(node_name, TableRepartitionMap(selector))
         self._graph.add(node, self._node)

@@ -70,7 +70,7 @@ class Materialized(Generic[K, V]):
     def __post_init__(self) -> None:
         if self.name is not None:
             check_name(self.name)
-        if self.retention is not None and self.retention < timedelta(0):
+        if self.retention is not None and to_ms(self.retention, "The retention") < 0:
             raise ArgumentError(f"The retention must not be negative, but is {self.retention}")
         if self.supplier is not None and (self.backend is not None or self.name is not None):
             raise ArgumentError(
@@ -80,10 +80,12 @@ class Materialized(Generic[K, V]):
 
     @property
     def store_name(self) -> str | None:
+        """The given name, or that of the supplier."""
         return self.supplier.name if self.supplier else self.name
 
     @property
     def is_versioned(self) -> bool:
+        """Whether the supplier makes the table versioned."""
         return isinstance(self.supplier, VersionedStoreSpec)
 
 
@@ -92,7 +94,13 @@ MaterializedLike = str | Materialized[K, V] | None
 
 
 def as_materialized(given: str | Materialized[Any, Any] | None) -> Materialized[Any, Any] | None:
-    return Materialized(given) if isinstance(given, str) else given
+    if isinstance(given, StoreSpec):
+        raise ArgumentError(
+            f"{given.name!r} is the spec of a store. Give it as Materialized(supplier=…)."
+        )
+    if given is None or isinstance(given, Materialized):
+        return given
+    return Materialized(given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.errors import StreamsError, require
+from headrace.core.errors import StreamsError
+from headrace.dsl.checks import check_join_windows, check_stream
+from headrace.dsl.handle import first
 from headrace.dsl.materialized import configured_backend
 from headrace.dsl.with_key import WithKey, unwrap
 from headrace.serde.serde import SerdeLike
 from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_joins import JoinSideParts, JoinWindowing, StreamJoin
-from headrace.topology.operators import JoinKind, JoinSide, StreamStreamJoin
+from headrace.topology.operators import (
+    JoinSide,
+    StreamStreamJoin,
+)
 from headrace.topology.stores import Backend, OuterJoinStoreSpec, StoreSpec, WindowStoreSpec
+from headrace.topology.views import (
+    JoinKind,
+)
 from headrace.topology.windows import JoinWindows
 
 if TYPE_CHECKING:
@@ -44,14 +52,20 @@ def join_streams(
     kind: JoinKind,
     options: StreamJoinOptions,
 ) -> KStream[Any, Any]:
-    require(right, "The other stream")
-    function, takes_key = unwrap(joiner, "The joiner")
-    require(windows, "The windows")
+    check_stream(left, right)
+    check_join_windows(windows)
+    function, takes_key = unwrap(joiner, "The joiner", "this", "other")
     left = left._repartitioned_for_join(
         f"{options.name}-left" if options.name else None, options.key, options.value
     )
     right = right._repartitioned_for_join(
         f"{options.name}-right" if options.name else None, options.key, options.other_value
+    )
+    options = replace(
+        options,
+        key=first(options.key, left._key_serde),
+        value=first(options.value, left._value_serde),
+        other_value=first(options.other_value, right._value_serde),
     )
     graph = left._graph
     sources = graph.copartition(left._sources, right._sources)

@@ -37,12 +37,15 @@ class BufferConfig:
         return cls(byte_limit=limit)
 
     def with_max_records(self, limit: int) -> BufferConfig:
+        """With another limit of keys."""
         return replace(self, record_limit=limit)
 
     def with_max_bytes(self, limit: int) -> BufferConfig:
+        """With another limit of bytes."""
         return replace(self, byte_limit=limit)
 
     def with_no_bound(self) -> BufferConfig:
+        """Without limits; so nothing is emitted early."""
         return replace(self, record_limit=None, byte_limit=None, when_full=BufferFull.SHUT_DOWN)
 
     def shut_down_when_full(self) -> BufferConfig:
@@ -50,6 +53,7 @@ class BufferConfig:
         return replace(self, when_full=BufferFull.SHUT_DOWN)
 
     def emit_early_when_full(self) -> BufferConfig:
+        """Emit the oldest updates when a limit is reached."""
         return replace(self, when_full=BufferFull.EMIT)
 
     def with_logging_disabled(self) -> BufferConfig:
@@ -57,6 +61,7 @@ class BufferConfig:
         return replace(self, logging=False, log_config={})
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> BufferConfig:
+        """With a changelog topic that has these settings."""
         return replace(self, logging=True, log_config=config)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.core.errors import require
+from headrace.core.arguments import require_function
+from headrace.dsl.checks import check_table
 from headrace.dsl.ktable import KTable
 from headrace.dsl.materialized import MaterializedLike, as_materialized, materialize
 from headrace.topology.logical_joins import TableJoin
-from headrace.topology.operators import JoinKind
+from headrace.topology.views import (
+    JoinKind,
+)
 
 _MERGE = "KTABLE-MERGE-"
 
@@ -22,8 +25,8 @@ def join_tables(
     materialized: MaterializedLike[Any, Any],
     name: str | None,
 ) -> KTable[Any, Any]:
-    require(right, "The other table")
-    require(joiner, "The joiner")
+    check_table(left, right)
+    require_function(joiner, "The joiner", "this", "other")
     graph, naming = left._graph, left._graph.naming
     options = as_materialized(materialized)
     store = materialize(graph, options, _MERGE) if options else None

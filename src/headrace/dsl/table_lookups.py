@@ -6,8 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from headrace.core.arguments import require_function
 from headrace.core.duration import to_ms
-from headrace.core.errors import ArgumentError, require
+from headrace.core.errors import ArgumentError
+from headrace.dsl.checks import check_same_builder
 from headrace.dsl.global_table import GlobalKTable
 from headrace.dsl.handle import first
 from headrace.dsl.ktable import KTable
@@ -16,8 +18,14 @@ from headrace.serde.serde import SerdeLike
 from headrace.topology.logical import Processing
 from headrace.topology.logical_joins import TableLookup
 from headrace.topology.logical_tables import stores_of
-from headrace.topology.operators import JoinKind, StreamGlobalTableJoin, StreamTableJoin
+from headrace.topology.operators import (
+    StreamGlobalTableJoin,
+    StreamTableJoin,
+)
 from headrace.topology.stores import JoinBufferSpec
+from headrace.topology.views import (
+    JoinKind,
+)
 
 if TYPE_CHECKING:
     from headrace.dsl.kstream import KStream
@@ -34,7 +42,8 @@ def join_table(
     name: str | None,
     grace: timedelta | None,
 ) -> KStream[Any, Any]:
-    function, takes_key = unwrap(joiner, "The joiner")
+    check_same_builder(stream, table)
+    function, takes_key = unwrap(joiner, "The joiner", "this", "other")
     stream = stream._repartitioned_for_join(name, key, value)
     graph = stream._graph
     sources = graph.copartition(stream._sources, table._sources)
@@ -81,9 +90,9 @@ def join_global_table(
     key_selector: Callable[[Any, Any], Any] | None,
     name: str | None,
 ) -> KStream[Any, Any]:
-    require(key_selector, "The key selector")
+    require_function(key_selector, "The key_selector of a join with a global table", "key", "value")
     assert key_selector is not None
-    function, takes_key = unwrap(joiner, "The joiner")
+    function, takes_key = unwrap(joiner, "The joiner", "this", "other")
     node = Processing(
         stream._graph.naming.name(name, "KSTREAM-LEFTJOIN-"),
         StreamGlobalTableJoin(table._view, kind, key_selector, function, takes_key),

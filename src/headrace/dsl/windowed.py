@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from headrace.core.errors import ArgumentError, require
+from headrace.core.arguments import require_function, require_type
+from headrace.core.errors import ArgumentError
 from headrace.core.windowed import Windowed
 from headrace.dsl.aggregations import (
     AGGREGATE,
@@ -31,12 +32,12 @@ from headrace.serde.serde import SerdeLike
 from headrace.topology.logical_tables import AggregatedTable
 from headrace.topology.operators import (
     Aggregation,
-    Function,
     StreamSessionWindowAggregate,
     StreamSlidingWindowAggregate,
     StreamWindowAggregate,
 )
 from headrace.topology.stores import StoreSpec
+from headrace.topology.views import Function
 from headrace.topology.windows import (
     EmitStrategy,
     SessionWindows,
@@ -68,7 +69,9 @@ class TimeWindowedKStream(Generic[K, V]):
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
         """When results are emitted: at every update (the default), or once when the window is
         closed. Raises ArgumentError for unlimited windows, which are never closed."""
-        require(strategy, "The emit strategy")
+        require_type(
+            strategy, EmitStrategy, "The emit strategy", "Use EmitStrategy.ON_WINDOW_CLOSE."
+        )
         if strategy is EmitStrategy.ON_WINDOW_CLOSE and isinstance(self._windows, UnlimitedWindows):
             raise ArgumentError("Unlimited windows are never closed: emit them ON_WINDOW_UPDATE")
         self._emit = strategy
@@ -93,7 +96,7 @@ class TimeWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], V]:
         """Combine the values of each key and window: `reducer(aggregate, value)`, beginning with
         the first value."""
-        require(reducer, "The reducer")
+        require_function(reducer, "The reducer", "aggregate", "value")
         options = as_materialized(materialized)
         store = materialize(self._grouping.graph, options, REDUCE).or_serdes(
             value=self._grouping.value_serde
@@ -110,8 +113,8 @@ class TimeWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], VR]:
         """`aggregator(key, value, aggregate)` for the records of each key and window, beginning
         with `initializer()`. An aggregate of None deletes the row."""
-        require(initializer, "The initializer")
-        require(aggregator, "The aggregator")
+        require_function(initializer, "The initializer")
+        require_function(aggregator, "The aggregator", "key", "value", "aggregate")
         store = materialize(self._grouping.graph, as_materialized(materialized), AGGREGATE)
         return self._table(store, initializer, aggregator, name, AGGREGATE)
 
@@ -149,7 +152,9 @@ class SessionWindowedKStream(Generic[K, V]):
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
         """When results are emitted: at every update (the default), or once when the session is
         closed."""
-        require(strategy, "The emit strategy")
+        require_type(
+            strategy, EmitStrategy, "The emit strategy", "Use EmitStrategy.ON_WINDOW_CLOSE."
+        )
         self._emit = strategy
         return self
 
@@ -172,7 +177,7 @@ class SessionWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], V]:
         """Combine the values of each session: `reducer(aggregate, value)`, beginning with the
         first value; it also merges the values of two sessions."""
-        require(reducer, "The reducer")
+        require_function(reducer, "The reducer", "aggregate", "value")
         options = as_materialized(materialized)
         store = materialize(self._grouping.graph, options, REDUCE).or_serdes(
             value=self._grouping.value_serde
@@ -191,9 +196,9 @@ class SessionWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], VR]:
         """`aggregator(key, value, aggregate)` for the records of each session, beginning with
         `initializer()`; `merger(key, one, other)` makes one aggregate of two sessions."""
-        require(initializer, "The initializer")
-        require(aggregator, "The aggregator")
-        require(merger, "The merger")
+        require_function(initializer, "The initializer")
+        require_function(aggregator, "The aggregator", "key", "value", "aggregate")
+        require_function(merger, "The merger", "key", "one", "other")
         store = materialize(self._grouping.graph, as_materialized(materialized), AGGREGATE)
         return self._table(store, initializer, aggregator, merger, name, AGGREGATE)
 

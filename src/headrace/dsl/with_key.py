@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from headrace.core.arguments import require_function
 from headrace.core.errors import require
 
 P = ParamSpec("P")
@@ -30,9 +31,11 @@ def with_key(function: Callable[P, R]) -> WithKey[P, R]:
     return WithKey(function)
 
 
-def unwrap(function: Any, what: str) -> tuple[Callable[..., Any], bool]:
-    """The plain function, and whether it takes the key; `what` names it if it is None."""
-    require(function, what)
+def unwrap(function: Any, what: str, *arguments: str) -> tuple[Callable[..., Any], bool]:
+    """The plain function, and whether it takes the key before `arguments`. Raises ArgumentError if
+    it can't be called so; `what` names it."""
     if isinstance(function, WithKey):
+        require_function(function.function, what, "key", *arguments)
         return function.function, True
+    require_function(function, what, *arguments)
     return function, False

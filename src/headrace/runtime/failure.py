@@ -185,7 +185,7 @@ def _position(context: TaskContext) -> tuple[Any, ...]:
 
 
 def describe(error: BaseException) -> str:
-    text = str(error)
+    text = str(error).removesuffix(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -28,7 +28,7 @@ T = TypeVar("T", bound="OperatorTime")
 
 STREAM_TIME_PREFIX = "stream-time:"
 
-_COMPILERS: dict[type[Operator], Callable[[Any, OperatorNode], Process]] = {}
+_COMPILERS: dict[type, Callable[[Any, OperatorNode], Process]] = {}
 
 
 class OperatorTime:

@@ -27,7 +27,13 @@ from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, Stamped
 from headrace.runtime.processor import ReadOnlyStore
 from headrace.runtime.punctuation import PunctuationQueue, Schedule
 from headrace.runtime.serdes import SerdeResolver
-from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
+from headrace.runtime.stores import (
+    OrderedMap,
+    RecordCache,
+    StoreEnvironment,
+    build_store,
+    in_memory,
+)
 from headrace.runtime.wiring import Wiring
 from headrace.topology.nodes import ProcessorNode, SourceNode
 from headrace.topology.processor import PunctuationType
@@ -68,7 +74,8 @@ class StreamTask:
     """Give it records, and it gives back records (`outbox`) and state.
 
     It neither reads nor writes Kafka, and doesn't know when a commit is due. Call `commit` to have
-    held-back updates flushed; what is then in the outbox, and `positions`, belong together.
+    held-back updates flushed; what is then in the outbox, `positions` and `metadata` belong
+    together. `ordered_map(name)` makes the maps that persistent stores keep their entries in.
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class StreamTask:
         *,
         global_stores: Mapping[str, Any] | None = None,
         metadata: Mapping[str, int] | None = None,
+        ordered_map: Callable[[str], OrderedMap] = in_memory,
     ) -> None:
         self.id = spec.id
         self.metrics = Metrics(str(spec.id))
@@ -93,7 +101,7 @@ class StreamTask:
         self._stream_time_punctuations = PunctuationQueue()
         self._wall_clock_punctuations = PunctuationQueue()
         self._current_node: str | None = None
-        self.stores = self._build_stores()
+        self.stores = self._build_stores(ordered_map)
         self._wired = Wiring(
             topology=spec.topology,
             context=self.context,
@@ -268,12 +276,13 @@ class StreamTask:
 
     # How it is put together
 
-    def _build_stores(self) -> dict[str, Any]:
+    def _build_stores(self, ordered_map: Callable[[str], OrderedMap]) -> dict[str, Any]:
         environment = StoreEnvironment(
             context=self.context,
             resolve_serde=self._resolve_serde,
             log=self._log,
             cache=RecordCache(self._spec.config["statestore.cache.max.bytes"], self.context),
+            ordered_map=ordered_map,
         )
         specs = self._spec.topology.stores
         names: dict[str, None] = {}

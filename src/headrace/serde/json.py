@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from decimal import Decimal
 from functools import partial
 from types import UnionType
@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_origin, is_typeddict, overload
 import orjson
 
 from headrace.core.errors import SerializationError
-from headrace.serde.json_type import decoder
+from headrace.serde.json_type import decoder, unsupported
 from headrace.serde.serde import Serde
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ def json(type: Any = None) -> Serde[Any]:
     if type is None:
         # Nothing around what is called for every record: its errors are clear as they are.
         return Serde(_write, orjson.loads)
+    if not isinstance(type, Hashable):
+        raise unsupported(type)
     decoder(type)  # a type that can't be decoded raises here
     read = _read_model if hasattr(type, "model_validate_json") else _read_typed
     return Serde(_writer(type), partial(read, type))

@@ -36,7 +36,7 @@ def decoder(target: Any) -> Decode:
     if is_typeddict(target):
         return partial(_plain, dict)
     if not isinstance(target, type):
-        raise _unsupported(target)
+        raise unsupported(target)
     return _class_decoder(target)
 
 
@@ -57,7 +57,7 @@ def _class_decoder(target: type) -> Decode:
         return partial(_made_by, target, target)
     if target in (datetime, date, time):
         return partial(_made_by, target.fromisoformat, target)
-    raise _unsupported(target)
+    raise unsupported(target)
 
 
 def _generic_decoder(origin: Any, arguments: tuple[Any, ...]) -> Decode:
@@ -71,10 +71,10 @@ def _generic_decoder(origin: Any, arguments: tuple[Any, ...]) -> Decode:
         return partial(_collection, tuple if origin is tuple else list, decoder(arguments[0]))
     if origin in (dict, Mapping) and arguments[0] is str:
         return partial(_dict, decoder(arguments[1]))
-    raise _unsupported(origin[arguments])
+    raise unsupported(origin[arguments])
 
 
-def _unsupported(target: object) -> ArgumentError:
+def unsupported(target: object) -> ArgumentError:
     return ArgumentError(
         f"json() can't decode into {target!r}. Use a dataclass, a pydantic model, a type of plain "
         "JSON values, or your own Serde."

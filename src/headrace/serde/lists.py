@@ -16,7 +16,7 @@ from typing import TypeVar
 from headrace.core.errors import SerializationError
 from headrace.serde.primitive import FixedSizeSerde
 from headrace.serde.reader import Reader, sized
-from headrace.serde.serde import Serde
+from headrace.serde.serde import Serde, check_serde
 
 T = TypeVar("T")
 
@@ -25,6 +25,7 @@ _FIXED, _VARIABLE = 0, 1
 
 def list_(inner: Serde[T]) -> Serde[list[T]]:
     """A list of what `inner` serializes. Entries may be None; `inner` is not asked for them."""
+    check_serde(inner, "The serde of the entries")
     if isinstance(inner, FixedSizeSerde):
         size = inner.size
         return Serde(

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from headrace.core.arguments import shown
+from headrace.core.errors import ArgumentError
+
 T = TypeVar("T")
 
 
@@ -21,6 +24,17 @@ class Serde(Generic[T]):
 
     serialize: Callable[[T], bytes]
     deserialize: Callable[[bytes], T]
+
+
+def check_serde(serde: Any, what: str) -> None:
+    """Raise ArgumentError if `serde` isn't one; `what` names it."""
+    if hasattr(serde, "serialize") and hasattr(serde, "deserialize"):
+        return
+    name = getattr(serde, "__name__", "")
+    hint = "Use one of headrace.serdes, as serdes.string(), or make a Serde of two functions."
+    if getattr(serde, "__module__", "").startswith("headrace."):
+        hint = f"Call it: serdes.{name}()."
+    raise ArgumentError(f"{what} must be a Serde, not {shown(serde)}. {hint}")
 
 
 @dataclass(frozen=True, slots=True)

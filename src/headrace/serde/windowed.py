@@ -11,7 +11,7 @@ from typing import TypeVar
 from headrace.core.errors import ArgumentError, SerializationError
 from headrace.core.windowed import LONG_MAX, Window, Windowed
 from headrace.serde.murmur2 import partition_for
-from headrace.serde.serde import Serde
+from headrace.serde.serde import Serde, check_serde
 
 K = TypeVar("K")
 
@@ -33,6 +33,7 @@ def time_windowed(inner: Serde[K], size_ms: int) -> WindowedSerde[K]:
 
     No bytes at all are read as None.
     """
+    check_serde(inner, "The serde of the keys")
     return WindowedSerde(
         partial(_write_time_windowed, inner.serialize),
         partial(_read_time_windowed, inner.deserialize, size_ms),
@@ -42,6 +43,7 @@ def time_windowed(inner: Serde[K], size_ms: int) -> WindowedSerde[K]:
 
 def session_windowed(inner: Serde[K]) -> WindowedSerde[K]:
     """Key ‖ window end ‖ window start. No bytes at all are read as None."""
+    check_serde(inner, "The serde of the keys")
     return WindowedSerde(
         partial(_write_session_windowed, inner.serialize),
         partial(_read_session_windowed, inner.deserialize),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+from headrace.core.arguments import require_type
 from headrace.core.clock import ManualClock, SystemClock
 from headrace.core.config import StreamsConfig
 from headrace.core.duration import to_ms
@@ -55,6 +56,9 @@ class TopologyTestDriver:
         partitions: int | Mapping[str, int] | None = None,
         wall_clock_start_ms: int | None = None,
     ) -> None:
+        require_type(topology, Topology, "The topology", "Build it: builder.build().")
+        if config is not None:
+            require_type(config, Mapping, "The configuration", "Give a dict of settings.")
         settings = StreamsConfig({**_UNTHROTTLED, **(config or {})})
         start = SystemClock().now_ms() if wall_clock_start_ms is None else wall_clock_start_ms
         self.clock = ManualClock(start)
@@ -204,6 +208,7 @@ class TopologyTestDriver:
         self._process_all()
 
     def close(self) -> None:
+        """Close the processors and stores. What the record caches hold back is forwarded first."""
         for task in self._tasks:
             task.close()
         if self._global is not None:

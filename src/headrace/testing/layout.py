@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from headrace.core.config import StreamsConfig
+from headrace.core.errors import ArgumentError
 from headrace.core.record import ProducerRecord, TaskId, TopicPartition
 from headrace.runtime.task import TaskSpec
 from headrace.serde.murmur2 import partition_for
@@ -20,6 +21,7 @@ class Layout:
     def __init__(
         self, topology: Topology, config: StreamsConfig, partitions: int | Mapping[str, int] | None
     ) -> None:
+        _check_counts(partitions)
         self._topology = topology
         self._config = config
         self._one_task = partitions is None
@@ -118,3 +120,10 @@ class Layout:
                     if partition < count:
                         inputs[TopicPartition(self._full_name(topic), partition)] = name
         return TaskSpec(task_id, self._topology, nodes, inputs, self._config, self.partitions_of)
+
+
+def _check_counts(partitions: int | Mapping[str, int] | None) -> None:
+    counts = partitions if isinstance(partitions, Mapping) else {"every topic": partitions}
+    for topic, count in counts.items():
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise ArgumentError(f"The partitions of {topic} must be 1 or more, not {count!r}")

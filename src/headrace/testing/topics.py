@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from headrace.core.arguments import require_type, shown
 from headrace.core.duration import to_ms
-from headrace.core.errors import ArgumentError, StateError
+from headrace.core.errors import ArgumentError, SerializationError, StateError
 from headrace.core.record import Header, Headers, Record
-from headrace.serde.serde import Serde
+from headrace.serde.serde import Serde, check_serde
 
 if TYPE_CHECKING:
     from headrace.testing.driver import TopologyTestDriver
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,6 +27,7 @@ def _to_ms(when: datetime | int) -> int:
         if when.tzinfo is None:
             raise ArgumentError(f"{when!r} has no time zone: is it UTC? Say so with tzinfo.")
         return to_ms(when - _EPOCH, "The timestamp")
+    require_type(when, int, "A timestamp", "Give milliseconds since the epoch, or a datetime.")
     return when
 
 
@@ -42,6 +45,8 @@ class TestInputTopic(Generic[K, V]):
         start: datetime | int | None,
         advance: timedelta,
     ) -> None:
+        check_serde(key, f"The key serde of topic {name!r}")
+        check_serde(value, f"The value serde of topic {name!r}")
         self._driver = driver
         self.name = name
         self._key = key
@@ -62,31 +67,44 @@ class TestInputTopic(Generic[K, V]):
             self._now += self._advance
         self._driver.pipe(
             self.name,
-            None if key is None else self._key.serialize(key),
-            None if value is None else self._value.serialize(value),
+            None if key is None else self._bytes_of(self._key, key, "key"),
+            None if value is None else self._bytes_of(self._value, value, "value"),
             _to_ms(timestamp),
             headers,
         )
+
+    def _bytes_of(self, serde: Serde[T], content: T, role: str) -> bytes:
+        try:
+            return serde.serialize(content)
+        except Exception as reason:
+            raise SerializationError(
+                f"The {role} serde of input topic {self.name!r} can't write {shown(content)}: "
+                f"{reason}. Pipe what it takes, or give the topic another serde."
+            ) from reason
 
     def pipe_value(self, value: V | None, timestamp: datetime | int | None = None) -> None:
         """Pipe a record without a key."""
         self.pipe(None, value, timestamp)
 
     def pipe_record(self, record: Record[K, V]) -> None:
+        """Pipe a record with its timestamp and headers."""
         self.pipe(record.key, record.value, record.timestamp, record.headers)
 
     def pipe_records(self, records: Iterable[Record[K, V]]) -> None:
+        """Pipe records with their timestamps and headers."""
         for record in records:
             self.pipe_record(record)
 
     def pipe_key_values(
         self,
-        pairs: Iterable[tuple[K | None, V | None]],
+        pairs: Iterable[tuple[K | None, V | None]] | Mapping[K, V],
         *,
         start: datetime | int | None = None,
         advance: timedelta | None = None,
     ) -> None:
         """Pipe (key, value) pairs; with `start` and `advance` these say their timestamps."""
+        if isinstance(pairs, Mapping):
+            pairs = pairs.items()
         if start is None:
             for key, value in pairs:
                 self.pipe(key, value)
@@ -125,6 +143,8 @@ class TestOutputTopic(Generic[K, V]):
     def __init__(
         self, driver: TopologyTestDriver, name: str, key: Serde[K], value: Serde[V]
     ) -> None:
+        check_serde(key, f"The key serde of topic {name!r}")
+        check_serde(value, f"The value serde of topic {name!r}")
         self._driver = driver
         self.name = name
         self._key = key
@@ -139,15 +159,26 @@ class TestOutputTopic(Generic[K, V]):
                 f"There is no record to read in topic {self.name!r}. Topics written to so far: "
                 f"{written}."
             )
-        key = None if sent.key is None else self._key.deserialize(sent.key)
-        value = None if sent.value is None else self._value.deserialize(sent.value)
+        key = None if sent.key is None else self._read(self._key, sent.key, "key")
+        value = None if sent.value is None else self._read(self._value, sent.value, "value")
         return Record(key, value, sent.timestamp, Headers(sent.headers))  # type: ignore[arg-type]
 
+    def _read(self, serde: Serde[T], data: bytes, role: str) -> T:
+        try:
+            return serde.deserialize(data)
+        except Exception as reason:
+            raise SerializationError(
+                f"The {role} serde of output topic {self.name!r} can't read {shown(data)}: "
+                f"{reason}. Give it the serde that the topology writes the topic with."
+            ) from reason
+
     def read_key_value(self) -> tuple[K, V]:
+        """Key and value of the next record. Raises StateError if there is none."""
         record = self.read_record()
         return record.key, record.value
 
     def read_value(self) -> V:
+        """The value of the next record. Raises StateError if there is none."""
         return self.read_record().value
 
     def read_records(self) -> list[Record[K, V]]:
@@ -155,13 +186,15 @@ class TestOutputTopic(Generic[K, V]):
         return [self.read_record() for _ in range(len(self))]
 
     def read_key_values(self) -> list[tuple[K, V]]:
+        """Keys and values of all records that were not read yet."""
         return [(record.key, record.value) for record in self.read_records()]
 
     def read_values(self) -> list[V]:
+        """The values of all records that were not read yet."""
         return [record.value for record in self.read_records()]
 
     def read_map(self) -> dict[K, V]:
-        """The last value of each key."""
+        """The last value of each key, of the records that were not read yet."""
         return dict(self.read_key_values())
 
     def __len__(self) -> int:
@@ -169,4 +202,5 @@ class TestOutputTopic(Generic[K, V]):
 
     @property
     def is_empty(self) -> bool:
+        """Whether all records were read."""
         return len(self) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.core.errors import ArgumentError
 from headrace.topology.logical import LogicalNode, Processing, write_processor
@@ -10,22 +10,24 @@ from headrace.topology.logical_tables import TableNode, stores_of
 from headrace.topology.operators import (
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
-    Function,
-    JoinKind,
     JoinSide,
-    JoinView,
     JoinWindowPut,
     PassThrough,
-    StoreView,
     StreamSelfJoin,
     StreamStreamJoin,
     StreamTableJoin,
     TableJoinMerge,
     TableTableJoin,
-    TableView,
 )
 from headrace.topology.stores import StoreSpec, VersionedStoreSpec
 from headrace.topology.topology import Topology
+from headrace.topology.views import (
+    Function,
+    JoinKind,
+    JoinView,
+    StoreView,
+    TableView,
+)
 
 
 class JoinWindowing(Processing):
@@ -179,4 +181,4 @@ class VersionAware(Processing):
     operator: ForeignKeySubscriptionSend | ForeignTableJoin
 
     def take_versions_from(self, parent: LogicalNode) -> None:
-        self.operator = replace(self.operator, versioned=True)
+        self.operator = self.operator._replace(versioned=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from headrace.core.errors import ArgumentError, TopologyError
@@ -11,21 +10,23 @@ from headrace.topology.logical import Consumption, LogicalNode, Processing, writ
 from headrace.topology.nodes import ProcessorNode
 from headrace.topology.operators import (
     Aggregation,
-    JoinView,
     Operator,
     PassThrough,
-    SessionStoreView,
-    StoreView,
     Suppress,
-    SuppressView,
     TableFilter,
     TableRepartitionMap,
     TableSource,
-    TableView,
-    WindowStoreView,
 )
 from headrace.topology.stores import SessionStoreSpec, StoreSpec, WindowStoreSpec
 from headrace.topology.topology import Topology
+from headrace.topology.views import (
+    JoinView,
+    SessionStoreView,
+    StoreView,
+    SuppressView,
+    TableView,
+    WindowStoreView,
+)
 
 
 class TableNode(LogicalNode):
@@ -56,8 +57,7 @@ def stores_of(view: TableView) -> tuple[str, ...]:
         case SuppressView(parent=parent, buffer_store=buffer):
             return (buffer, *stores_of(parent))
         case _:
-            parent_view: TableView = view.parent  # type: ignore[attr-defined]
-            return stores_of(parent_view)
+            return stores_of(view.parent)
 
 
 class StoredTable(TableNode):
@@ -180,7 +180,7 @@ class DerivedTable(TableNode):
         return {"send_old_values": self.sends_old_values}
 
     def write(self, topology: Topology) -> None:
-        operator = replace(self.operator, **self.final_changes())
+        operator = self.operator._replace(**self.final_changes())
         write_processor(
             topology, self.name, operator, self.parent_names, self.stores, self.connected
         )
@@ -231,7 +231,7 @@ class AggregatedTable(TableNode):
         return True
 
     def write(self, topology: Topology) -> None:
-        operator = replace(self.operator, send_old_values=self.sends_old_values)
+        operator = self.operator._replace(send_old_values=self.sends_old_values)
         write_processor(topology, self.name, operator, self.parent_names, [self.spec])
 
 
@@ -299,4 +299,4 @@ class TableRegrouping(Processing):
     operator: TableRepartitionMap
 
     def take_versions_from(self, parent: LogicalNode) -> None:
-        self.operator = replace(self.operator, versioned=True)
+        self.operator = self.operator._replace(versioned=True)

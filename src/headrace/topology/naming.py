@@ -17,6 +17,8 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 def check_name(name: str) -> str:
     """Raise TopologyError if `name` can't be part of the name of a topic."""
+    if not isinstance(name, str):
+        raise TopologyError(f"The name {name!r} can't be used: it is no text.")
     if name in ("", ".", ".."):
         problem = "it can't be empty, '.' or '..'"
     elif len(name) > _MAX_LENGTH:

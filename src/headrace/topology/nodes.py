@@ -34,18 +34,22 @@ class AutoOffsetReset:
 
     @classmethod
     def earliest(cls) -> AutoOffsetReset:
+        """At the oldest record."""
         return cls("earliest")
 
     @classmethod
     def latest(cls) -> AutoOffsetReset:
+        """After the newest record."""
         return cls("latest")
 
     @classmethod
     def none(cls) -> AutoOffsetReset:
+        """Nowhere: starting without a committed position is an error."""
         return cls("none")
 
     @classmethod
     def by_duration(cls, duration: timedelta) -> AutoOffsetReset:
+        """At the first record that is not older than `duration`."""
         return cls("by_duration", duration)
 
 

@@ -1,18 +1,17 @@
-"""What a processor node does: one frozen spec for each operator.
+"""What a processor node does: one immutable spec for each operator.
 
 The DSL writes them and a runtime executes them; this page is where the two meet. A field called
 `…_store` names a state store. `send_old_values` says that a later operator needs the old value in
-every `Change`.
+every `Change`. (They are named tuples because so many dataclasses take long to import.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TextIO
+from typing import NamedTuple, TextIO
 
 from headrace.serde.serde import SerdeLike
+from headrace.topology.views import Function, JoinKind, TableView
 from headrace.topology.windows import (
     EmitStrategy,
     JoinWindows,
@@ -22,78 +21,61 @@ from headrace.topology.windows import (
     UnlimitedWindows,
 )
 
-Function = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """The base of all operators."""
-
-
 # Streams, stateless
 
 
-@dataclass(frozen=True, slots=True)
-class Filter(Operator):
+class Filter(NamedTuple):
     """Passes what `predicate(key, value)` accepts, or with `negate` what it doesn't."""
 
     predicate: Function
     negate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MapValues(Operator):
+class MapValues(NamedTuple):
     """`mapper(value)`, or `mapper(key, value)` if `with_key`."""
 
     mapper: Function
     with_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Map(Operator):
+class Map(NamedTuple):
     """`mapper(key, value)` gives (key, value)."""
 
     mapper: Function
 
 
-@dataclass(frozen=True, slots=True)
-class SelectKey(Operator):
+class SelectKey(NamedTuple):
     """`selector(key, value)` gives the new key."""
 
     selector: Function
 
 
-@dataclass(frozen=True, slots=True)
-class FlatMap(Operator):
+class FlatMap(NamedTuple):
     """`mapper(key, value)` gives any number of (key, value)."""
 
     mapper: Function
 
 
-@dataclass(frozen=True, slots=True)
-class FlatMapValues(Operator):
+class FlatMapValues(NamedTuple):
     """`mapper(value)`, or `mapper(key, value)` if `with_key`, gives any number of values."""
 
     mapper: Function
     with_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Peek(Operator):
+class Peek(NamedTuple):
     """Calls `action(key, value)` and passes the record on."""
 
     action: Function
 
 
-@dataclass(frozen=True, slots=True)
-class Foreach(Operator):
+class Foreach(NamedTuple):
     """Calls `action(key, value)`; a dead end."""
 
     action: Function
 
 
-@dataclass(frozen=True, slots=True)
-class Print(Operator):
+class Print(NamedTuple):
     """Prints `[label]: key, value` or what `mapper(key, value)` gives; a dead end.
 
     `file` is a path that is appended to, a text stream, or None for standard output.
@@ -104,8 +86,7 @@ class Print(Operator):
     mapper: Function | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Branch(Operator):
+class Branch(NamedTuple):
     """Passes a record to the child of the first predicate that accepts it.
 
     `children[i]` is the node of `predicates[i]`; one more child is the default branch.
@@ -115,123 +96,40 @@ class Branch(Operator):
     children: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PassThrough(Operator):
+class PassThrough(NamedTuple):
     """Passes every record on: merges, and the start of a branch."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepartitionFilter(Operator):
+class RepartitionFilter(NamedTuple):
     """Drops records without a key before a repartition topic, silently."""
 
 
 # The Processor API
 
 
-@dataclass(frozen=True, slots=True)
-class Process(Operator):
+class Process(NamedTuple):
     """`supplier()` makes a Processor."""
 
     supplier: Function
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessValues(Operator):
+class ProcessValues(NamedTuple):
     """`supplier()` makes a FixedKeyProcessor."""
 
     supplier: Function
 
 
-# How the current value of a table is read
-
-
-@dataclass(frozen=True, slots=True)
-class TableView:
-    """A way to read the current value of a key of a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreView(TableView):
-    """The table is kept in a (timestamped or versioned) key-value store."""
-
-    store: str
-
-
-@dataclass(frozen=True, slots=True)
-class WindowStoreView(TableView):
-    """The table is kept in a timestamped window store."""
-
-    store: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionStoreView(TableView):
-    """The table is kept in a session store."""
-
-    store: str
-
-
-@dataclass(frozen=True, slots=True)
-class FilterView(TableView):
-    parent: TableView
-    predicate: Function
-    negate: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MapValuesView(TableView):
-    parent: TableView
-    mapper: Function
-    with_key: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TransformValuesView(TableView):
-    """A transformer of its own (`supplier()`), run over the parent's value."""
-
-    parent: TableView
-    supplier: Function
-
-
-@dataclass(frozen=True, slots=True)
-class RepartitionMapView(TableView):
-    """The (key, value) that `mapper` makes of the parent's current value."""
-
-    parent: TableView
-    mapper: Function
-
-
-@dataclass(frozen=True, slots=True)
-class JoinView(TableView):
-    """The current result of joining two tables. `kind` as in TableTableJoin; left is `this`."""
-
-    kind: JoinKind
-    this: TableView
-    other: TableView
-    joiner: Function
-
-
-@dataclass(frozen=True, slots=True)
-class SuppressView(TableView):
-    """The value before those that the suppression buffer holds back, else the parent's."""
-
-    parent: TableView
-    buffer_store: str
-
-
 # Tables
 
 
-@dataclass(frozen=True, slots=True)
-class TableSource(Operator):
+class TableSource(NamedTuple):
     """Makes a table of a stream of upserts, with a store if `store` is named."""
 
     store: str | None
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableFilter(Operator):
+class TableFilter(NamedTuple):
     """Rows that `predicate(key, value)` accepts; what it doesn't becomes a deletion.
 
     `versioned`: the input is versioned, so that deletions of nothing are passed on.
@@ -244,16 +142,14 @@ class TableFilter(Operator):
     versioned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableMapValues(Operator):
+class TableMapValues(NamedTuple):
     mapper: Function
     with_key: bool = False
     store: str | None = None
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableTransformValues(Operator):
+class TableTransformValues(NamedTuple):
     """`supplier()` makes a transformer; it is called for deletions too."""
 
     supplier: Function
@@ -261,13 +157,11 @@ class TableTransformValues(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableToStream(Operator):
+class TableToStream(NamedTuple):
     """The new values of a table, deletions as None."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableRepartitionMap(Operator):
+class TableRepartitionMap(NamedTuple):
     """Re-keys table updates for `KTable.group_by`: a `Change` under the old and the new key.
 
     With the setting `upgrade.from` before 3.5, two records are sent even if the key stays.
@@ -290,8 +184,7 @@ class BufferFull(Enum):
     SHUT_DOWN = "shut_down"
 
 
-@dataclass(frozen=True, slots=True)
-class Suppress(Operator):
+class Suppress(NamedTuple):
     """Holds updates back for `wait_ms` of stream time, or until the buffer is full."""
 
     buffer_store: str
@@ -306,8 +199,7 @@ class Suppress(Operator):
 # Aggregations
 
 
-@dataclass(frozen=True, slots=True)
-class StreamAggregate(Operator):
+class StreamAggregate(NamedTuple):
     """`aggregator(key, value, aggregate)`, beginning with `initializer()`."""
 
     store: str
@@ -316,8 +208,7 @@ class StreamAggregate(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReduce(Operator):
+class StreamReduce(NamedTuple):
     """`reducer(aggregate, value)`, beginning with the first value."""
 
     store: str
@@ -325,8 +216,7 @@ class StreamReduce(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StreamWindowAggregate(Operator):
+class StreamWindowAggregate(NamedTuple):
     store: str
     windows: TimeWindows | UnlimitedWindows
     initializer: Function
@@ -335,8 +225,7 @@ class StreamWindowAggregate(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSlidingWindowAggregate(Operator):
+class StreamSlidingWindowAggregate(NamedTuple):
     store: str
     windows: SlidingWindows
     initializer: Function
@@ -345,8 +234,7 @@ class StreamSlidingWindowAggregate(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSessionWindowAggregate(Operator):
+class StreamSessionWindowAggregate(NamedTuple):
     """`merger(key, one, other)` joins two sessions into one."""
 
     store: str
@@ -358,8 +246,7 @@ class StreamSessionWindowAggregate(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableAggregate(Operator):
+class TableAggregate(NamedTuple):
     """`subtractor(key, old, aggregate)` first, then `adder(key, new, aggregate)`."""
 
     store: str
@@ -369,8 +256,7 @@ class TableAggregate(Operator):
     send_old_values: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableReduce(Operator):
+class TableReduce(NamedTuple):
     """`subtractor(aggregate, old)` first, then `adder(aggregate, new)`."""
 
     store: str
@@ -394,26 +280,18 @@ Aggregation = (
 # whichever side came first.
 
 
-class JoinKind(Enum):
-    INNER = "inner"
-    LEFT = "left"
-    OUTER = "outer"
-
-
 class JoinSide(Enum):
     LEFT = "left"
     RIGHT = "right"
 
 
-@dataclass(frozen=True, slots=True)
-class JoinWindowPut(Operator):
+class JoinWindowPut(NamedTuple):
     """Passes a record to its side of a stream-stream join, then puts it in that side's store."""
 
     store: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamStreamJoin(Operator):
+class StreamStreamJoin(NamedTuple):
     """One side of a stream-stream join.
 
     `join` names the join: both sides share its notion of stream time. `emit_unmatched`: records of
@@ -430,8 +308,7 @@ class StreamStreamJoin(Operator):
     emit_unmatched: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSelfJoin(Operator):
+class StreamSelfJoin(NamedTuple):
     """A stream-stream inner join of a stream with itself, with one store."""
 
     windows: JoinWindows
@@ -440,8 +317,7 @@ class StreamSelfJoin(Operator):
     with_key: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTableJoin(Operator):
+class StreamTableJoin(NamedTuple):
     """Looks the stream record's key up in a table.
 
     With `buffer_store` and `grace_ms`, records wait in the buffer until stream time has passed
@@ -456,8 +332,7 @@ class StreamTableJoin(Operator):
     grace_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamGlobalTableJoin(Operator):
+class StreamGlobalTableJoin(NamedTuple):
     """Looks `key_selector(key, value)` up in a global table. The joiner gets the stream's key."""
 
     table: TableView
@@ -467,8 +342,7 @@ class StreamGlobalTableJoin(Operator):
     with_key: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TableTableJoin(Operator):
+class TableTableJoin(NamedTuple):
     """One side of a table-table join: updates of this side, against the other table."""
 
     kind: JoinKind
@@ -479,8 +353,7 @@ class TableTableJoin(Operator):
     versioned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableJoinMerge(Operator):
+class TableJoinMerge(NamedTuple):
     """Brings both sides of a table-table join together, with a store if one is named."""
 
     store: str | None
@@ -490,8 +363,7 @@ class TableJoinMerge(Operator):
 # The foreign-key join, in the order of a record's way
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeySubscriptionSend(Operator):
+class ForeignKeySubscriptionSend(NamedTuple):
     """Left table: subscribes to `foreign_key(value)` (or `(key, value)` if `with_key`)."""
 
     kind: JoinKind
@@ -502,22 +374,19 @@ class ForeignKeySubscriptionSend(Operator):
     versioned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeySubscriptionReceive(Operator):
+class ForeignKeySubscriptionReceive(NamedTuple):
     """Right side: keeps the subscriptions under (foreign key, primary key)."""
 
     store: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeySubscriptionJoin(Operator):
+class ForeignKeySubscriptionJoin(NamedTuple):
     """Right side: answers a new subscription with the current row of the foreign table."""
 
     table: TableView
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignTableJoin(Operator):
+class ForeignTableJoin(NamedTuple):
     """Right table: tells all subscribers of a key about its update."""
 
     store: str
@@ -525,11 +394,54 @@ class ForeignTableJoin(Operator):
     versioned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeyResponseJoin(Operator):
+class ForeignKeyResponseJoin(NamedTuple):
     """Left side: joins a response with the row it answers, unless that has changed since."""
 
     table: TableView
     kind: JoinKind
     joiner: Function
     value_serde: SerdeLike
+
+
+Operator = (
+    Filter
+    | MapValues
+    | Map
+    | SelectKey
+    | FlatMap
+    | FlatMapValues
+    | Peek
+    | Foreach
+    | Print
+    | Branch
+    | PassThrough
+    | RepartitionFilter
+    | Process
+    | ProcessValues
+    | TableSource
+    | TableFilter
+    | TableMapValues
+    | TableTransformValues
+    | TableToStream
+    | TableRepartitionMap
+    | Suppress
+    | StreamAggregate
+    | StreamReduce
+    | StreamWindowAggregate
+    | StreamSlidingWindowAggregate
+    | StreamSessionWindowAggregate
+    | TableAggregate
+    | TableReduce
+    | JoinWindowPut
+    | StreamStreamJoin
+    | StreamSelfJoin
+    | StreamTableJoin
+    | StreamGlobalTableJoin
+    | TableTableJoin
+    | TableJoinMerge
+    | ForeignKeySubscriptionSend
+    | ForeignKeySubscriptionReceive
+    | ForeignKeySubscriptionJoin
+    | ForeignTableJoin
+    | ForeignKeyResponseJoin
+)

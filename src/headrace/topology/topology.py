@@ -306,6 +306,7 @@ class Topology:
 
     @property
     def global_stores(self) -> frozenset[str]:
+        """The names of the global stores."""
         return frozenset(self._global_stores)
 
     @property
@@ -329,6 +330,7 @@ class Topology:
         return tuple(self._children[name])
 
     def subtopologies(self) -> tuple[Subtopology, ...]:
+        """The parts that run independently of each other, connected only by topics."""
         return subtopologies(self._nodes, self._global_stores)
 
     # Checks

@@ -39,12 +39,16 @@ class TimeWindows:
 
     @classmethod
     def of_size(cls, size: timedelta, *, grace: timedelta | None = None) -> TimeWindows:
+        """Tumbling windows. `grace` is none by default: a record that comes after stream time has
+        passed the end of its window is dropped. Raises ArgumentError if the size isn't positive."""
         size_ms = to_ms(size, "size")
         if size_ms <= 0:
             raise ArgumentError(f"Window size must be larger than zero, but is {size_ms} ms")
         return cls(size_ms, size_ms, _grace_ms(grace))
 
     def advance_by(self, advance: timedelta) -> TimeWindows:
+        """Hopping windows: one begins every `advance`. Raises ArgumentError if that is more than
+        the size, or not positive."""
         advance_ms = to_ms(advance, "advance")
         if not 0 < advance_ms <= self.size_ms:
             raise ArgumentError(
@@ -55,6 +59,7 @@ class TimeWindows:
 
     @property
     def retention_ms(self) -> int:
+        """How long a window can change."""
         return self.size_ms + self.grace_ms
 
     def starts_for(self, timestamp: int) -> Iterator[int]:
@@ -63,6 +68,7 @@ class TimeWindows:
         return iter(range(first - first % self.advance_ms, timestamp + 1, self.advance_ms))
 
     def window(self, start: int) -> Window:
+        """The window that begins at `start`."""
         return Window(start, start + self.size_ms)
 
 
@@ -74,26 +80,32 @@ class UnlimitedWindows:
 
     @classmethod
     def of(cls, *, start_ms: int = 0) -> UnlimitedWindows:
+        """`start_ms` is when the window begins; earlier records are left out."""
         if start_ms < 0:
             raise ArgumentError(f"Window start must not be negative, but is {start_ms}")
         return cls(start_ms)
 
     @property
     def size_ms(self) -> int:
+        """As good as endless."""
         return LONG_MAX
 
     @property
     def grace_ms(self) -> int:
+        """None is needed: nothing is late."""
         return 0
 
     @property
     def retention_ms(self) -> int:
+        """Forever."""
         return LONG_MAX
 
     def starts_for(self, timestamp: int) -> Iterator[int]:
+        """The start of the window, if it holds `timestamp`."""
         return iter((self.start_ms,) if timestamp >= self.start_ms else ())
 
     def window(self, start: int) -> Window:
+        """The window that begins at `start`."""
         return Window(start, LONG_MAX)
 
 
@@ -108,11 +120,14 @@ class SlidingWindows:
     def of_time_difference(
         cls, difference: timedelta, *, grace: timedelta | None = None
     ) -> SlidingWindows:
+        """Records are in one window that are at most `difference` apart. A record that comes later
+        than `grace` (default: none) after the window's end is dropped."""
         difference_ms = _not_negative(difference, "The time difference")
         return cls(difference_ms, _grace_ms(grace))
 
     @property
     def retention_ms(self) -> int:
+        """How long a window must be kept."""
         return 2 * self.difference_ms + self.grace_ms
 
 
@@ -125,10 +140,13 @@ class SessionWindows:
 
     @classmethod
     def of_inactivity_gap(cls, gap: timedelta, *, grace: timedelta | None = None) -> SessionWindows:
+        """A gap of more than `gap` ends a session. Later than `grace` (default: none) after that, a
+        record is dropped."""
         return cls(_not_negative(gap, "The inactivity gap"), _grace_ms(grace))
 
     @property
     def retention_ms(self) -> int:
+        """How long after its end a session can change."""
         return self.gap_ms + self.grace_ms
 
 
@@ -150,6 +168,8 @@ class JoinWindows:
     def of_time_difference(
         cls, difference: timedelta, *, grace: timedelta | None = None
     ) -> JoinWindows:
+        """Records join that are at most `difference` apart, either way. A record that comes later
+        than `grace` (default: none) after the window's end is dropped."""
         difference_ms = _not_negative(difference, "The time difference")
         return cls(difference_ms, difference_ms, _grace_ms(grace))
 
@@ -164,9 +184,13 @@ class JoinWindows:
         return cls(difference_ms, difference_ms, grace_ms, emits_unmatched_late=False)
 
     def before(self, difference: timedelta) -> JoinWindows:
+        """Let the other record be earlier by that much. Raises ArgumentError if the window would
+        end before it begins."""
         return replace(self, before_ms=to_ms(difference, "before"))._checked()
 
     def after(self, difference: timedelta) -> JoinWindows:
+        """Let the other record be later by that much. Raises ArgumentError if the window would end
+        before it begins."""
         return replace(self, after_ms=to_ms(difference, "after"))._checked()
 
     def _checked(self) -> JoinWindows:
@@ -179,10 +203,12 @@ class JoinWindows:
 
     @property
     def size_ms(self) -> int:
+        """From the earliest to the latest other record."""
         return self.before_ms + self.after_ms
 
     @property
     def retention_ms(self) -> int:
+        """How long a record must be kept to find its partners."""
         return self.size_ms + self.grace_ms
 
 

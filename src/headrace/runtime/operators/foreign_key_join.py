@@ -31,6 +31,8 @@ from headrace.topology.operators import (
     ForeignKeySubscriptionReceive,
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
+)
+from headrace.topology.views import (
     JoinKind,
 )
 

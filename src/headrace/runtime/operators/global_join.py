@@ -9,7 +9,13 @@ from headrace.runtime.operator import OperatorNode, compiles
 from headrace.runtime.operators.stream_join import as_side
 from headrace.runtime.operators.stream_table_join import NULL_JOIN_KEY_OR_VALUE, row_lookup
 from headrace.runtime.operators.views import compile_view
-from headrace.topology.operators import JoinKind, JoinSide, StreamGlobalTableJoin
+from headrace.topology.operators import (
+    JoinSide,
+    StreamGlobalTableJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
+)
 
 
 @compiles(StreamGlobalTableJoin)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, TextIO
 
-from headrace.core.errors import require
+from headrace.core.arguments import shown
+from headrace.core.errors import ArgumentError, require
 from headrace.runtime.context import Process
 from headrace.runtime.operator import OperatorNode, compiles
 from headrace.topology.operators import (
@@ -72,7 +73,10 @@ def compile_map(operator: Map, node: OperatorNode) -> Process:
         pair = mapper(key, value)
         if pair is None:
             require(pair, f"What the mapper of {node.name} returns")
-        new_key, new_value = pair
+        try:
+            new_key, new_value = pair
+        except (TypeError, ValueError):
+            raise _not_a_pair(node, pair) from None
         forward(new_key, new_value)
 
     return process
@@ -96,7 +100,11 @@ def compile_flat_map(operator: FlatMap, node: OperatorNode) -> Process:
         pairs = mapper(key, value)
         if pairs is None:
             require(pairs, f"What the mapper of {node.name} returns")
-        for new_key, new_value in pairs:
+        for pair in pairs:
+            try:
+                new_key, new_value = pair
+            except (TypeError, ValueError):
+                raise _not_a_pair(node, pair) from None
             forward(new_key, new_value)
 
     return process
@@ -190,3 +198,9 @@ def _writer(file: str | TextIO | None, node: OperatorNode) -> Callable[[str], No
     node.on_init.append(open_file)
     node.on_close.append(files.close)
     return lambda line: print(line, file=opened)
+
+
+def _not_a_pair(node: OperatorNode, result: Any) -> ArgumentError:
+    return ArgumentError(
+        f"The mapper of {node.name} must give (key, value) pairs, but gave {shown(result)}"
+    )

@@ -19,12 +19,12 @@ from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.operator import OperatorNode, OperatorTime, compiles
 from headrace.serde.outer_join import OuterJoinKey, OuterJoinValue
 from headrace.topology.operators import (
-    Function,
     JoinSide,
     JoinWindowPut,
     StreamSelfJoin,
     StreamStreamJoin,
 )
+from headrace.topology.views import Function
 
 EMIT_INTERVAL = "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__"
 

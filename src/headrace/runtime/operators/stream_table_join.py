@@ -16,7 +16,13 @@ from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.operator import OperatorNode, compiles
 from headrace.runtime.operators.stream_join import as_side
 from headrace.runtime.operators.views import TableReader, compile_view
-from headrace.topology.operators import JoinKind, JoinSide, StreamTableJoin
+from headrace.topology.operators import (
+    JoinSide,
+    StreamTableJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
+)
 
 NULL_JOIN_KEY_OR_VALUE = "null join key or value"
 

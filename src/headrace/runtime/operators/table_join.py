@@ -22,11 +22,13 @@ from headrace.runtime.operators.views import (
     reads,
 )
 from headrace.topology.operators import (
-    JoinKind,
     JoinSide,
-    JoinView,
     TableJoinMerge,
     TableTableJoin,
+)
+from headrace.topology.views import (
+    JoinKind,
+    JoinView,
 )
 
 NULL_KEY = "null key"

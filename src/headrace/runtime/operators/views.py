@@ -17,7 +17,8 @@ from headrace.core.record import NO_HEADERS, ValueAndTimestamp, VersionedRecord
 from headrace.runtime.context import RecordContext
 from headrace.runtime.operator import OperatorNode
 from headrace.runtime.operators.transformer import start_transformer
-from headrace.topology.operators import (
+from headrace.topology.stores import VersionedStoreSpec
+from headrace.topology.views import (
     FilterView,
     MapValuesView,
     RepartitionMapView,
@@ -28,7 +29,6 @@ from headrace.topology.operators import (
     TransformValuesView,
     WindowStoreView,
 )
-from headrace.topology.stores import VersionedStoreSpec
 
 V = TypeVar("V", bound=TableView)
 
@@ -50,7 +50,7 @@ class TableReader(Protocol):
         ...
 
 
-_READERS: dict[type[TableView], Callable[[Any, OperatorNode], TableReader]] = {}
+_READERS: dict[type, Callable[[Any, OperatorNode], TableReader]] = {}
 
 
 def reads(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from headrace.core.config import StreamsConfig
 from headrace.runtime.stores.buffer import Eviction
 from headrace.runtime.stores.cache import RecordCache
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
+from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment, in_memory
 from headrace.runtime.stores.join_buffer import JoinBuffer
 from headrace.runtime.stores.key_value import (
     KeyValueStore,
@@ -61,6 +61,7 @@ __all__ = [
     "VersionedKeyValueStore",
     "WindowStore",
     "build_store",
+    "in_memory",
 ]
 
 Spec = TypeVar("Spec", bound=StoreSpec)
@@ -71,8 +72,10 @@ def build_store(spec: StoreSpec, environment: StoreEnvironment) -> Any:
 
     What the spec leaves to the settings (`backend` or `headers` None) is taken from them.
     """
-    config = environment.context.config
-    return _BUILDERS[type(spec)](_with_backend(spec, config), environment)
+    spec = _with_backend(spec, environment.context.config)
+    if spec.backend is not Backend.PERSISTENT:
+        environment = replace(environment, ordered_map=in_memory)
+    return _BUILDERS[type(spec)](spec, environment)
 
 
 def _with_backend(spec: Spec, config: StreamsConfig) -> Spec:

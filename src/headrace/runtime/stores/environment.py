@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from headrace.core.record import Header
@@ -44,11 +44,16 @@ class StoreEnvironment:
     """`resolve_serde(serde, role)`, role "key" or "value", fills in the configured default.
 
     `log` is called for stores whose spec says `logging`. `ordered_map(name)` makes the map, or one
-    of the maps, that a store keeps its entries in.
+    of the maps, that a persistent store keeps its entries in.
     """
 
     context: TaskContext
     resolve_serde: Callable[[SerdeLike, str], Serde[Any]]
     log: Log
     cache: RecordCache
-    ordered_map: Callable[[str], OrderedMap] = field(default=lambda name: InMemoryOrderedMap())
+    ordered_map: Callable[[str], OrderedMap]
+
+
+def in_memory(name: str) -> OrderedMap:
+    """A map for a store that is not persistent, or where nothing is to be kept."""
+    return InMemoryOrderedMap()

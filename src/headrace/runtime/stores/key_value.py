@@ -30,10 +30,12 @@ class KeyValueStore(CachedStore):
         self._entries = self._make_map(spec, environment)
 
     def get(self, key: Any) -> Any:
+        """The value of a key, or None."""
         stored = self._read(self._raw_key(key))
         return None if stored is None else self._decoded(stored)
 
     def put(self, key: Any, value: Any) -> None:
+        """Set the value of a key; None deletes it."""
         self._update(self._raw_key(key), value)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
@@ -46,6 +48,7 @@ class KeyValueStore(CachedStore):
         return self._decoded(stored)
 
     def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Put all entries, in their order."""
         for raw_key, value in [(self._raw_key(key), value) for key, value in entries]:
             self._update(raw_key, value)
 
@@ -61,12 +64,15 @@ class KeyValueStore(CachedStore):
         return self._scan(*self._raw_bounds(low, high))
 
     def reverse_range(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
+        """As `range`, but descending."""
         return self._scan(*self._raw_bounds(low, high), reverse=True)
 
     def all(self) -> Iterator[tuple[Any, Any]]:
+        """All entries, ascending."""
         return self._scan(None, None)
 
     def reverse_all(self) -> Iterator[tuple[Any, Any]]:
+        """All entries, descending."""
         return self._scan(None, None, reverse=True)
 
     def prefix_scan(
@@ -84,6 +90,7 @@ class KeyValueStore(CachedStore):
         return len(self._entries)
 
     def restore(self, records: Iterable[Logged]) -> None:
+        """Apply records of the changelog."""
         self._restoring = True
         for key, value, timestamp, _ in records:
             if value is None:
@@ -185,6 +192,7 @@ class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
     """
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
+        """The value of a key with its timestamp, or None."""
         found = self.get_value(key)
         return None if found is None else ValueAndTimestamp(*found)
 
@@ -203,6 +211,7 @@ class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
             self._cache.put(raw_key, raw, shared, timestamp)
 
     def put(self, key: Any, value: ValueAndTimestamp | None) -> None:
+        """Set the value of a key with its timestamp; None deletes it."""
         if value is None:
             self.put_value(key, None, 0)
         else:

@@ -74,6 +74,7 @@ class SessionStore(CachedStore):
             self._put_in_cache(key, raw, session.window.end)
 
     def remove(self, session: Windowed[Any]) -> None:
+        """Delete a session."""
         key = self._store_key(session)
         if self._cache is None:
             self._entries.remove(session.window.end, key)
@@ -109,6 +110,7 @@ class SessionStore(CachedStore):
     def backward_find_sessions_range(
         self, low: Any, high: Any, earliest_end: int, latest_start: int
     ) -> SessionIterator:
+        """As `find_sessions_range`, but backwards."""
         return self._find_range(low, high, earliest_end, latest_start, forward=False)
 
     def find_sessions_by_end(self, earliest_end: int, latest_end: int) -> SessionIterator:
@@ -128,18 +130,23 @@ class SessionStore(CachedStore):
         return self._windowed(self._sorted(found, forward=True) if layout.strict else found)
 
     def fetch(self, key: Any) -> SessionIterator:
+        """All sessions of a key, by their ends."""
         return self._find(key, 0, LONG_MAX, forward=True)
 
     def backward_fetch(self, key: Any) -> SessionIterator:
+        """As `fetch`, but backwards."""
         return self._find(key, 0, LONG_MAX, forward=False)
 
     def fetch_range(self, low: Any, high: Any) -> SessionIterator:
+        """All sessions of several keys. A bound of None is open."""
         return self._find_range(low, high, 0, LONG_MAX, forward=True)
 
     def backward_fetch_range(self, low: Any, high: Any) -> SessionIterator:
+        """As `fetch_range`, but backwards."""
         return self._find_range(low, high, 0, LONG_MAX, forward=False)
 
     def restore(self, records: Iterable[Logged]) -> None:
+        """Apply records of the changelog."""
         for key, value, _, _ in records:
             self._entries.put(_times_of(key)[0], key, value)
 

@@ -91,6 +91,7 @@ class VersionedKeyValueStore(Store):
         return self._get_as_of(self._raw_key(key), timestamp)
 
     def restore(self, records: Iterable[Logged]) -> None:
+        """Apply records of the changelog."""
         for key, value, timestamp, _ in records:
             time = timestamp or 0
             if time >= self.observed_time - self._history_ms:

@@ -90,6 +90,7 @@ class WindowStore(CachedStore):
         return self._entries.observed_time
 
     def put(self, key: Any, value: Any, start: int) -> None:
+        """Set the value of the window that starts at `start`; None deletes it."""
         raw, timestamp = self._encoded(value)
         self._update(self._raw_key(key), start, raw, UNKNOWN, timestamp)
 
@@ -103,6 +104,7 @@ class WindowStore(CachedStore):
         return self._fetch(key, first, last, forward=True)
 
     def backward_fetch(self, key: Any, first: int, last: int) -> Iterator[tuple[int, Any]]:
+        """As `fetch`, but descending."""
         return self._fetch(key, first, last, forward=False)
 
     def fetch_range(self, low: Any, high: Any, first: int, last: int) -> WindowedIterator:
@@ -110,21 +112,27 @@ class WindowStore(CachedStore):
         return self._fetch_range(low, high, first, last, forward=True)
 
     def backward_fetch_range(self, low: Any, high: Any, first: int, last: int) -> WindowedIterator:
+        """As `fetch_range`, but backwards."""
         return self._fetch_range(low, high, first, last, forward=False)
 
     def fetch_all(self, first: int, last: int) -> WindowedIterator:
+        """The windows of all keys that start in that time."""
         return self._fetch_all(first, last, forward=True)
 
     def backward_fetch_all(self, first: int, last: int) -> WindowedIterator:
+        """As `fetch_all`, but backwards."""
         return self._fetch_all(first, last, forward=False)
 
     def all(self) -> WindowedIterator:
+        """All windows."""
         return self._fetch_all(0, LONG_MAX, forward=True)
 
     def backward_all(self) -> WindowedIterator:
+        """All windows, backwards."""
         return self._fetch_all(0, LONG_MAX, forward=False)
 
     def restore(self, records: Iterable[Logged]) -> None:
+        """Apply records of the changelog."""
         for key, value, timestamp, headers in records:
             _, start, sequence = read_window_store_key(key)
             self._sequence = self._logged_sequence = max(self._logged_sequence, sequence)
@@ -314,6 +322,7 @@ class TimestampedWindowStore(TimestampedValues, WindowStore):
     """
 
     def fetch_one(self, key: Any, time: int) -> ValueAndTimestamp | None:
+        """The value of the window that starts at `time`, with its timestamp, or None."""
         found = self.fetch_value(key, time)
         return None if found is None else ValueAndTimestamp(*found)
 
@@ -332,6 +341,7 @@ class TimestampedWindowStore(TimestampedValues, WindowStore):
         return _pack_suffix(start, 0)
 
     def put(self, key: Any, value: ValueAndTimestamp | None, start: int) -> None:
+        """Set the value of a window with its timestamp; None deletes it."""
         if value is None:
             self.put_value(key, None, start, 0)
         else:
