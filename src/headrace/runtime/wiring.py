@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.core.errors import ConfigError, HandlerError, StreamsError
-from headrace.core.handlers import Stage
-from headrace.core.record import ProducerRecord
 from headrace.runtime.context import Process, TaskContext
-from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe
+from headrace.runtime.failure import FailureHandling, ProcessingFailed
 from headrace.runtime.operator import OperatorNode, OperatorTime, compile_operator
+from headrace.runtime.sink import Sink
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology import operators
 from headrace.topology.nodes import ProcessorNode, SinkNode, SourceNode
@@ -131,7 +130,15 @@ class Wiring:
             value_serde = self.resolve_serde(spec.value_serde, "value")
         except ConfigError as error:
             raise StreamsError(f"Sink {spec.name} can't start: {error}") from error
-        return Sink(self, spec, key_serde, value_serde).compiled()
+        return Sink(
+            spec,
+            key_serde.serialize,
+            value_serde.serialize,
+            self.context,
+            self.failures,
+            self.outbox.append,
+            self.partitions_of,
+        ).compiled(self.topic_name)
 
 
 @dataclass(slots=True)
@@ -169,91 +176,3 @@ def _isolated(context: TaskContext, forward: Process) -> Process:
             context.headers = headers
 
     return isolated
-
-
-class Sink:
-    """Serializes records and puts them into the task's outbox."""
-
-    def __init__(
-        self, wiring: Wiring, spec: SinkNode, key_serde: Serde[Any], value_serde: Serde[Any]
-    ) -> None:
-        self._wiring = wiring
-        self._context = wiring.context
-        self._spec = spec
-        self._serialize_key = key_serde.serialize
-        self._serialize_value = value_serde.serialize
-
-    def compiled(self) -> Process:
-        if callable(self._spec.topic) or self._spec.partitioner is not None:
-            return self._send_anywhere
-        return self._to_one_topic(self._wiring.topic_name(self._spec.topic))
-
-    def _to_one_topic(self, topic: str) -> Process:
-        """The way of most records: one topic, and the default partitioner."""
-        context = self._context
-        serialize_key, serialize_value = self._serialize_key, self._serialize_value
-        send = self._wiring.outbox.append
-
-        def process(key: Any, value: Any) -> None:
-            try:
-                raw_key = None if key is None else serialize_key(key)
-                raw_value = None if value is None else serialize_value(value)
-            except Exception:
-                # Rare: find out which of the two it was.
-                self._send(topic, None, key, value)
-                return
-            headers = context.headers
-            send(
-                (
-                    topic,
-                    None,
-                    raw_key,
-                    raw_value,
-                    context.timestamp,
-                    tuple(headers) if headers else (),
-                )
-            )
-
-        return process
-
-    def _send_anywhere(self, key: Any, value: Any) -> None:
-        spec, context = self._spec, self._context
-        if callable(spec.topic):
-            topic = spec.topic(key, value, context.snapshot())
-        else:
-            topic = self._wiring.topic_name(spec.topic)
-        if spec.partitioner is None:
-            self._send(topic, None, key, value)
-            return
-        partitions = spec.partitioner(topic, key, value, self._wiring.partitions_of(topic))
-        if partitions is None or isinstance(partitions, int):
-            self._send(topic, partitions, key, value)
-            return
-        if not partitions:
-            context.drop(f"the partitioner of sink {spec.name} gave no partition of {topic}")
-        for partition in partitions:
-            self._send(topic, partition, key, value)
-
-    def _send(self, topic: str, partition: int | None, key: Any, value: Any) -> None:
-        context = self._context
-        headers = tuple(context.headers)
-        unsent = ProducerRecord(topic, partition, key, value, context.timestamp, headers)
-        stage = Stage.SERIALIZE_KEY
-        try:
-            raw_key = None if key is None else self._serialize_key(key)
-            stage = Stage.SERIALIZE_VALUE
-            raw_value = None if value is None else self._serialize_value(value)
-        except TypeError as error:
-            raise StreamsError(self._wrong_type(stage, unsent, error)) from error
-        except Exception as error:
-            self._wiring.failures.serialization_failed(stage, self._spec.name, unsent, error)
-            return
-        self._wiring.outbox.append(unsent._replace(key=raw_key, value=raw_value))
-
-    def _wrong_type(self, stage: Stage, record: ProducerRecord, error: TypeError) -> str:
-        what = record.key if stage is Stage.SERIALIZE_KEY else record.value
-        return (
-            f"Could not {stage.value} for topic {record.topic} (sink {self._spec.name}): the serde "
-            f"doesn't take a {type(what).__name__} ({describe(error)}). Give the sink the right "
-            "serde, or set default.key.serde and default.value.serde."
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import unpack_from
 
 _M = 0x5BD1E995
@@ -23,6 +24,10 @@ def murmur2(data: bytes) -> int:
     return h ^ h >> 15
 
 
+@lru_cache(maxsize=65536)
 def partition_for(key: bytes, partitions: int) -> int:
-    """The partition, out of `partitions`, to which the default partitioner sends a key."""
+    """The partition, out of `partitions`, to which the default partitioner sends a key.
+
+    Keys come again and again, and the hash takes Python some microseconds: so it is remembered.
+    """
     return (murmur2(key) & 0x7FFFFFFF) % partitions
