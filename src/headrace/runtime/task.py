@@ -10,7 +10,6 @@ from typing import Any
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError, HeadraceError, StateError, StreamsError
-from headrace.core.handlers import log_and_continue
 from headrace.core.record import (
     NO_HEADERS,
     ConsumerRecord,
@@ -410,37 +409,3 @@ class StreamTask:
             self._failures.punctuation_failed(node, error)
         finally:
             context.restore(NO_RECORD)
-
-
-class GlobalTask:
-    """Keeps the global stores of a topology up to date. A record that can't be read is skipped."""
-
-    def __init__(self, spec: TaskSpec, clock: Clock) -> None:
-        config = StreamsConfig(
-            {
-                **{key: spec.config[key] for key in spec.config if spec.config.is_given(key)},
-                "deserialization.exception.handler": log_and_continue,
-                "processing.exception.handler": None,
-                "statestore.cache.max.bytes": 0,
-            }
-        )
-        self._task = StreamTask(
-            TaskSpec(spec.id, spec.topology, spec.nodes, spec.inputs, config), clock
-        )
-
-    @property
-    def stores(self) -> Mapping[str, Any]:
-        return self._task.stores
-
-    @property
-    def metrics(self) -> Metrics:
-        return self._task.metrics
-
-    def update(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
-        self._task.add_records(partition, records)
-        while self._task.has_records:
-            self._task.process_next()
-        self._task.commit()
-
-    def close(self) -> None:
-        self._task.close()

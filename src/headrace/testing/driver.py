@@ -15,8 +15,9 @@ from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ProducerRecord, TaskId, TopicPartition
 from headrace.metrics.registry import MetricName
+from headrace.runtime.global_task import GlobalTask
 from headrace.runtime.stores import Store
-from headrace.runtime.task import GlobalTask, StreamTask
+from headrace.runtime.task import StreamTask
 from headrace.serde.serde import Serde
 from headrace.testing.layout import Layout
 from headrace.testing.topic_log import TopicLog

@@ -1,0 +1,47 @@
+"""The task that keeps global stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headrace.core.clock import Clock
+from headrace.core.config import StreamsConfig
+from headrace.core.handlers import log_and_continue
+from headrace.core.record import ConsumerRecord, TopicPartition
+from headrace.metrics.registry import Metrics
+from headrace.runtime.task import StreamTask, TaskSpec
+
+
+class GlobalTask:
+    """Keeps the global stores of a topology up to date. A record that can't be read is skipped."""
+
+    def __init__(self, spec: TaskSpec, clock: Clock) -> None:
+        config = StreamsConfig(
+            {
+                **{key: spec.config[key] for key in spec.config if spec.config.is_given(key)},
+                "deserialization.exception.handler": log_and_continue,
+                "processing.exception.handler": None,
+                "statestore.cache.max.bytes": 0,
+            }
+        )
+        self._task = StreamTask(
+            TaskSpec(spec.id, spec.topology, spec.nodes, spec.inputs, config), clock
+        )
+
+    @property
+    def stores(self) -> Mapping[str, Any]:
+        return self._task.stores
+
+    @property
+    def metrics(self) -> Metrics:
+        return self._task.metrics
+
+    def update(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
+        self._task.add_records(partition, records)
+        while self._task.has_records:
+            self._task.process_next()
+        self._task.commit()
+
+    def close(self) -> None:
+        self._task.close()
