@@ -6,12 +6,10 @@ HeadraceError
 │   └── NullArgumentError    an argument that must be given is None
 ├── StateError           the call came at the wrong time (also a RuntimeError)
 ├── ConfigError          a setting is wrong: mend the configuration
-├── StreamsError         processing failed: mend the data or the code, or set a handler
-│   ├── SerializationError   bytes could not be read or written
-│   ├── ProcessingError      a user function or processor raised
-│   ├── HandlerError         an exception handler itself raised
-│   └── ProductionError      a record could not be sent
-└── StoreError           a state store can't serve the call
+└── StreamsError         processing failed: mend the data or the code, or set a handler
+    ├── SerializationError   bytes could not be read or written
+    ├── ProcessingError      a user function or processor raised
+    └── HandlerError         an exception handler itself raised
 """
 
 from __future__ import annotations
@@ -55,14 +53,6 @@ class ProcessingError(StreamsError):
 
 class HandlerError(StreamsError):
     """An exception handler raised, or returned something that isn't a Response."""
-
-
-class ProductionError(StreamsError):
-    """A record could not be sent."""
-
-
-class StoreError(StreamsError):
-    """A state store can't serve the call."""
 
 
 def require(value: object, what: str) -> None:

@@ -62,7 +62,6 @@ class Stage(Enum):
     PUNCTUATE = "punctuate"
     SERIALIZE_KEY = "serialize the key"
     SERIALIZE_VALUE = "serialize the value"
-    SEND = "send"
 
 
 @dataclass(frozen=True, slots=True)

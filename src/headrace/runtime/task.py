@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
-from headrace.core.errors import ConfigError, HeadraceError, StateError, StreamsError
+from headrace.core.errors import ConfigError, StateError, StreamsError
 from headrace.core.record import (
     NO_HEADERS,
     ConsumerRecord,
@@ -21,7 +21,7 @@ from headrace.core.record import (
 from headrace.metrics.registry import Metrics
 from headrace.runtime import operators as _operators  # noqa: F401  registers the compilers
 from headrace.runtime.context import NO_RECORD, RawRecord, RecordContext, TaskContext
-from headrace.runtime.failure import FailureHandling, ProcessingFailed, users_part
+from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe, users_part
 from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
 from headrace.runtime.processor import ReadOnlyStore
 from headrace.runtime.punctuation import PunctuationQueue, Schedule
@@ -99,7 +99,6 @@ class StreamTask:
         self._failures = FailureHandling(self.context, self.outbox)
         self._stream_time_punctuations = PunctuationQueue()
         self._wall_clock_punctuations = PunctuationQueue()
-        self._current_node: str | None = None
         self.stores = self._build_stores(ordered_map)
         self._wired = Wiring(
             topology=spec.topology,
@@ -268,8 +267,7 @@ class StreamTask:
 
     def close(self) -> None:
         for name, close in self._wired.on_close:
-            self._current_node = name
-            close()
+            _run(name, close, "closed")
         for store in self.stores.values():
             store.close()
 
@@ -342,15 +340,7 @@ class StreamTask:
 
     def _initialize(self) -> None:
         for name, init in self._wired.on_init:
-            self._current_node = name
-            try:
-                init()
-            except HeadraceError as error:
-                raise StreamsError(f"Processor {name} could not be initialized: {error}") from error
-            except Exception as error:
-                raise StreamsError(
-                    f"Processor {name} could not be initialized: {error!r}"
-                ) from users_part(error)
+            _run(name, init, "initialized")
 
     def _process(self, source: Source, record: StampedRecord) -> None:
         context, raw = self.context, record.raw
@@ -409,3 +399,12 @@ class StreamTask:
             self._failures.punctuation_failed(node, error)
         finally:
             context.restore(NO_RECORD)
+
+
+def _run(name: str, callback: Callable[[], None], what: str) -> None:
+    try:
+        callback()
+    except Exception as error:
+        raise StreamsError(
+            f"Processor {name} could not be {what}: {describe(error)}"
+        ) from users_part(error)
