@@ -5,6 +5,7 @@ from headrace.core import handlers
 from headrace.core.errors import (
     ArgumentError,
     ConfigError,
+    FlushError,
     HandlerError,
     HeadraceError,
     NullArgumentError,
@@ -79,6 +80,7 @@ __all__ = [
     "FixedKeyProcessor",
     "FixedKeyProcessorContext",
     "FixedKeyRecord",
+    "FlushError",
     "GlobalKTable",
     "HandlerError",
     "Headers",

@@ -12,6 +12,7 @@ from headrace import ProducerRecord, Topology, handlers
 from headrace.core.errors import (
     ArgumentError,
     ConfigError,
+    FlushError,
     NullArgumentError,
     StateError,
     StreamsError,
@@ -42,6 +43,7 @@ _ERROR_CLASSES: tuple[tuple[type[Exception], str], ...] = (
     (TopologyError, "TopologyException"),
     (StateError, "IllegalStateException"),
     (ConfigError, "ConfigException"),
+    (FlushError, "ProcessorStateException"),
     (StreamsError, "StreamsException"),
 )
 """The class that stands for ours in the corpus; the first that fits."""
@@ -138,10 +140,11 @@ class Run:
         match store.spec:
             case KeyValueStoreSpec():
                 return {"kind": "key_value", "rows": list(_rows(store.all()))}
-            case WindowStoreSpec(window_ms=0):
-                return {"kind": "unreadable"}
             case WindowStoreSpec():
-                return {"kind": "window", "rows": list(_rows(store.all()))}
+                try:
+                    return {"kind": "window", "rows": list(_rows(store.all()))}
+                except ArgumentError:
+                    return {"kind": "unreadable"}
             case SessionStoreSpec():
                 return {"kind": "session", "rows": list(_rows(store.fetch_range(None, None)))}
             case VersionedStoreSpec():

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.core.hash_order import TreeSet, copied_set_order, grown_set_order, hash_code
+from headrace.core.hash_order import (
+    TreeSet,
+    copied_set_order,
+    grown_set_order,
+    hash_code,
+    partition_hash_code,
+)
 
 names = st.lists(st.text(max_size=12), unique=True, max_size=60)
 
@@ -22,6 +28,12 @@ names = st.lists(st.text(max_size=12), unique=True, max_size=60)
 )
 def test_hash_codes_are_those_of_java(text: str, code: int) -> None:
     assert hash_code(text) == code
+
+
+def test_partitions_are_hashed_by_number_and_topic() -> None:
+    assert partition_hash_code(("a", 2)) == 31 * (31 + 2) + 97
+    partitions = [("in", 1), ("b", 0), ("a", 0)]
+    assert grown_set_order(partitions, partition_hash_code) == [("a", 0), ("b", 0), ("in", 1)]
 
 
 def test_a_copied_set_is_larger_than_a_grown_one_of_twelve() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace import serdes, stores
+from headrace import StateError, serdes, stores
 from headrace.core.errors import (
     ArgumentError,
     ConfigError,
@@ -187,3 +187,12 @@ def test_a_supplier_that_gives_the_same_object() -> None:
     processor: Processor[str, str, str, str] = Processor()
     with pytest.raises(ArgumentError):
         stream(StreamsBuilder()).process(lambda: processor)
+
+
+def test_nothing_can_be_added_after_build() -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream("in")
+    topology = builder.build()
+    assert builder.build() is topology
+    with pytest.raises(StateError, match="'out-sink' can't be added any more"):
+        stream.to("out", name="out-sink")

@@ -7,15 +7,8 @@ import pytest
 from headrace.core.errors import ArgumentError, NullArgumentError
 from headrace.core.record import ValueAndTimestamp
 from headrace.runtime.context import Process
-from headrace.topology.operators import (
-    Function,
-    StreamGlobalTableJoin,
-    StreamTableJoin,
-)
-from headrace.topology.views import (
-    JoinKind,
-    StoreView,
-)
+from headrace.topology.operators import StreamGlobalTableJoin, StreamTableJoin
+from headrace.topology.views import Function, JoinKind, StoreView
 
 from .harness import Buffer, Rig, Rows, Versions
 

@@ -198,11 +198,10 @@ class WindowStore(CachedEntries):
 
 
 class SessionStore(CachedEntries):
-    def __init__(
-        self, name: str = "store", *, cached: bool = False, headers: bool | None = False
-    ) -> None:
+    def __init__(self, name: str = "store", *, cached: bool = False, headers: bool = False) -> None:
         spec = SessionStoreSpec(name=name, retention_ms=10**12, headers=headers)
         super().__init__(spec, cached=cached)
+        self.keeps_headers = headers
         self.rows: dict[Windowed[Any], Any] = {}
 
     def put(self, key: Windowed[Any], value: Any) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,14 +94,9 @@ def test_a_cached_store_forwards_with_the_headers_of_the_record() -> None:
     assert bench.drain(store) == [Out(session(10, 12), Change((1, 2)), 12, HEADERS)]
 
 
-@pytest.mark.parametrize(
-    ("headers", "config"), [(True, {}), (None, {"dsl.store.format": "headers"})]
-)
-def test_a_cached_store_that_keeps_headers_forwards_without(
-    headers: bool | None, config: dict[str, str]
-) -> None:
-    store = SessionStore(cached=True, headers=headers)
-    bench = Bench(listing(), store, config=config)
+def test_a_cached_store_that_keeps_headers_forwards_without() -> None:
+    store = SessionStore(cached=True, headers=True)
+    bench = Bench(listing(), store)
     bench.feed("k", 1, 10, HEADERS)
     assert bench.drain(store) == [Out(session(10, 10), Change((1,)), 10)]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace import (
+    FlushError,
     HandlerError,
     ProcessingError,
     Processor,
@@ -21,6 +22,7 @@ from headrace import (
     Topology,
     handlers,
     serdes,
+    stores,
 )
 from headrace.core.handlers import ErrorContext, Response, Stage
 from headrace.testing import TopologyTestDriver
@@ -244,8 +246,20 @@ def test_an_error_while_a_cache_is_flushed() -> None:
     driver = TopologyTestDriver(
         builder.build(), {"default.key.serde": TEXT, "default.value.serde": TEXT}
     )
-    with pytest.raises(ProcessingError, match=r"risky failed at in-0@0, key 'k'"):
+    with pytest.raises(FlushError, match=r"risky failed at in-0@0, key 'k'"):
         pipe(driver, "x")
+
+
+def test_an_error_of_a_global_processor_comes_out_as_it_is() -> None:
+    class Fails(Processor[Any, Any, Any, Any]):
+        def process(self, record: Record[Any, Any]) -> None:
+            raise ValueError("no good")
+
+    topology = Topology()
+    store = stores.key_value("global", key=TEXT, value=TEXT, logging=False)
+    topology.add_global_store(store, "source", "in", "fails", Fails, key=TEXT, value=TEXT)
+    with pytest.raises(ValueError, match="no good"):
+        TopologyTestDriver(topology).input_topic("in", TEXT, TEXT).pipe("k", "v", 1)
 
 
 def test_a_timestamp_extractor_that_fails() -> None:

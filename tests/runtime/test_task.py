@@ -25,6 +25,7 @@ from headrace.core.config import StreamsConfig
 from headrace.core.record import ConsumerRecord, TaskId, TopicPartition
 from headrace.runtime.punctuation import NEVER
 from headrace.runtime.task import Columns, StreamTask, TaskSpec
+from headrace.testing import TopologyTestDriver
 
 TEXT = serdes.string()
 IN = TopicPartition("in", 0)
@@ -192,3 +193,16 @@ def test_a_task_goes_on_where_another_stopped() -> None:
     task.resume_at(IN, 100, 55)
     assert task.positions == {IN: 100}
     assert task.partition_time(IN) == task.context.stream_time == 55
+
+
+def test_empty_inputs_are_waited_for_one_after_the_other() -> None:
+    builder = StreamsBuilder()
+    streams = [builder.stream(topic, key=TEXT, value=TEXT) for topic in ("a", "b", "c")]
+    streams[0].merge(streams[1]).merge(streams[2]).to("out", key=TEXT, value=TEXT)
+    driver = TopologyTestDriver(builder.build(), {"max.task.idle.ms": 10})
+    output = driver.output_topic("out", TEXT, TEXT)
+    driver.input_topic("a", TEXT, TEXT).pipe("k", "v", 1)
+    driver.advance_wall_clock_time(timedelta(milliseconds=10))
+    assert output.read_values() == []
+    driver.advance_wall_clock_time(timedelta(milliseconds=10))
+    assert output.read_values() == ["v"]

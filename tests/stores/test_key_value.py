@@ -118,6 +118,41 @@ def test_deletions_of_a_store_with_headers_are_logged_with_those_of_the_record()
     ]
 
 
+def test_only_persistent_stores_keep_headers_because_of_the_setting() -> None:
+    task = Task(dsl_store_format="headers")
+    store = task.build(spec(headers=None, timestamped=True, backend=Backend.IN_MEMORY))
+    task.at(5, Headers([("h", b"1")]))
+    store.put("a", None)
+    assert task.changelog == [ChangelogRecord(b"a", None, 5)]
+
+
+def test_a_store_made_of_a_plain_one_forgets_timestamps_behind_its_cache() -> None:
+    task = Task()
+    store = task.build(spec(timestamped=True, forgets_timestamps=True))
+    store.put("a", ValueAndTimestamp("1", 3))
+    assert store.get("a") == ValueAndTimestamp("1", -1)
+    assert task.changelog == [ChangelogRecord(b"a", b"1", 3)]
+    cached = task.build(spec(timestamped=True, forgets_timestamps=True, caching=True))
+    cached.put("a", ValueAndTimestamp("1", 3))
+    cached.flush()
+    assert cached.get("a") == ValueAndTimestamp("1", 3)
+
+
+def test_a_backward_scan_may_show_deletions_that_are_in_the_cache() -> None:
+    store = Task().build(spec(caching=True))
+    store.put("b", "1")
+    store.put("d", "2")
+    store.flush()
+    store.put("a", None)
+    store.put("c", None)
+    assert list(store.all()) == [("b", "1"), ("d", "2")]
+    assert list(store.reverse_all()) == [("d", "2"), ("c", None), ("b", "1")]
+    store.put("c", "3")
+    store.delete("e")
+    assert list(store.all()) == [("b", "1"), ("c", "3"), ("d", "2")]
+    assert list(store.reverse_all()) == [("e", None), ("d", "2"), ("c", "3"), ("b", "1")]
+
+
 def test_a_subscription_store_logs_all_headers_and_is_scanned_by_raw_prefix() -> None:
     task = Task()
     store = task.build(SubscriptionStoreSpec(name="s", key_serde=TEXT, value_serde=TEXT))
@@ -152,6 +187,17 @@ def test_an_lru_store_forgets_what_was_not_used_and_logs_it_first() -> None:
     assert store.approximate_num_entries() == 2
     store.delete("c")
     assert list(restored(lru, task.changelog).all()) == list(store.all()) == [("b", "1")]
+
+
+def test_an_lru_store_logs_entries_put_together_after_what_they_drive_out() -> None:
+    task = Task()
+    store = task.build(spec(backend=Backend.LRU, max_entries=1))
+    store.put_all([("a", "1"), ("b", "2")])
+    assert [(record.key, record.value) for record in task.changelog] == [
+        (b"a", None),
+        (b"a", b"1"),
+        (b"b", b"2"),
+    ]
 
 
 def test_a_mutable_value_is_never_shared_with_the_cache() -> None:
@@ -202,12 +248,14 @@ def test_a_store_is_a_dict_whatever_its_cache(
             assert store.get(key) == before
             if call == "flush":
                 store.flush()
+                assert list(store.reverse_all()) == sorted(model.items(), reverse=True)
             continue
         model.pop(key, None)
         if value is not None:
             model[key] = value
         assert list(store.all()) == sorted(model.items())
-        assert list(store.reverse_all()) == sorted(model.items(), reverse=True)
+        if not caching:
+            assert list(store.reverse_all()) == sorted(model.items(), reverse=True)
         assert list(store.range("a", "b")) == sorted(
             (key, value) for key, value in model.items() if "a" <= key <= "b"
         )

@@ -58,13 +58,44 @@ def test_persistent_scans_go_by_segment_then_key(caching: bool, time_ordered: bo
     assert list(store.fetch_range("b", "a")) == []
 
 
-@pytest.mark.parametrize("caching", [False, True])
-def test_in_memory_scans_go_by_end_then_key_then_the_latest_start(caching: bool) -> None:
-    store = filled(backend=Backend.IN_MEMORY, caching=caching)
+def test_in_memory_scans_go_by_end_then_key_then_the_latest_start() -> None:
+    store = filled(backend=Backend.IN_MEMORY)
     assert spans(store.fetch_range(None, None)) == BY_END
     assert spans(store.backward_fetch_range(None, None)) == BY_END[::-1]
     assert spans(store.find_sessions("a", 10, 9)) == [("a", 1, 10)]
     assert spans(store.fetch("a")) == BY_END[2:4]
+
+
+def test_an_in_memory_store_and_its_cache_disagree_on_sessions_of_the_same_end() -> None:
+    store = filled(backend=Backend.IN_MEMORY, caching=True)
+    assert spans(store.fetch("a")) == [("a", 1, 10), ("a", 10, 10)]
+    store.flush()
+    assert spans(store.fetch("a")) == [("a", 1, 10), ("a", 10, 10), ("a", 1, 10)]
+    assert spans(store.backward_fetch("a")) == [("a", 10, 10), ("a", 1, 10), ("a", 10, 10)]
+
+
+def test_an_in_memory_store_refuses_a_range_that_is_upside_down() -> None:
+    store = filled(backend=Backend.IN_MEMORY)
+    with pytest.raises(ArgumentError, match="'b' comes after 'a'"):
+        store.fetch_range("b", "a")
+    with pytest.raises(ArgumentError, match="'b' comes after 'a'"):
+        store.backward_fetch_range("b", "a")
+    assert list(store.find_sessions_range("b", "a", 0, LONG_MAX)) == []
+    empty = Task().build(spec(backend=Backend.IN_MEMORY))
+    assert list(empty.fetch_range("b", "a")) == []
+
+
+def test_a_backward_search_misses_what_only_the_cache_has() -> None:
+    store = Task().build(spec(caching=True))
+    store.put(session("a", 5, 20), "v")
+    assert spans(store.find_sessions("a", 0, 10)) == [("a", 5, 20)]
+    assert spans(store.backward_find_sessions("a", 0, 10)) == []
+    assert spans(store.backward_find_sessions("a", 0, 20)) == [("a", 5, 20)]
+    store.flush()
+    assert spans(store.backward_find_sessions("a", 0, 10)) == [("a", 5, 20)]
+    store.put(session("a", MINUTE, MINUTE), "v")
+    with pytest.raises(StateError, match="can't be searched backwards from 10"):
+        store.backward_find_sessions("a", 0, 10)
 
 
 def test_sessions_are_found_by_end_where_they_are_kept_by_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -257,5 +256,7 @@ class StreamsConfig(Mapping[str, Any]):
 
 
 def _unknown(key: str) -> str:
+    import difflib  # only now: it isn't cheap to load
+
     close = difflib.get_close_matches(key, SETTINGS, n=1)
     return f"Unknown setting {key!r}." + (f" Did you mean {close[0]!r}?" if close else "")

@@ -9,6 +9,7 @@ HeadraceError
 └── StreamsError         processing failed: mend the data or the code, or set a handler
     ├── SerializationError   bytes could not be read or written
     ├── ProcessingError      a user function or processor raised
+    │   └── FlushError           … when a commit flushed the record cache
     └── HandlerError         an exception handler itself raised
 """
 
@@ -49,6 +50,10 @@ class SerializationError(StreamsError):
 
 class ProcessingError(StreamsError):
     """A user function or processor raised. The original error is its `__cause__`."""
+
+
+class FlushError(ProcessingError):
+    """A user function or processor raised for an update that a record cache had held back."""
 
 
 class HandlerError(StreamsError):

@@ -7,9 +7,10 @@ are compared between the two worlds: so the orders are reproduced here, and nowh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
+H = TypeVar("H")
 
 _MIN_CAPACITY = 16
 _TREE_CAPACITY = 64
@@ -25,26 +26,36 @@ def hash_code(text: str) -> int:
     return code
 
 
-def grown_set_order(names: Iterable[str]) -> list[str]:
+def partition_hash_code(partition: tuple[str, int]) -> int:
+    """Java's `TopicPartition.hashCode`, unsigned."""
+    topic, number = partition
+    return (31 * (31 + number) + hash_code(topic)) & 0xFFFFFFFF
+
+
+@overload
+def grown_set_order(names: Iterable[str]) -> list[str]: ...
+@overload
+def grown_set_order(names: Iterable[H], code_of: Callable[[H], int]) -> list[H]: ...
+def grown_set_order(names: Iterable[Any], code_of: Callable[[Any], int] = hash_code) -> list[Any]:
     """The order of a HashSet (or the keys of a HashMap) to which names were added one by one.
 
     The order within a bucket is that of insertion. Buckets of more than eight names in a large
     table become trees in Java, which could change it; names don't collide that often.
     """
     capacity = _MIN_CAPACITY
-    added: dict[str, None] = {}
-    buckets: dict[int, list[str]] = {}
+    added: dict[Any, None] = {}
+    buckets: dict[int, list[Any]] = {}
     for name in names:
         if name in added:
             continue
         added[name] = None
-        bucket = buckets.setdefault(_spread(name) & capacity - 1, [])
+        bucket = buckets.setdefault(_spread(code_of(name)) & capacity - 1, [])
         bucket.append(name)
         is_long = len(bucket) > _LONG_BUCKET and capacity < _TREE_CAPACITY
         for grows in (is_long, len(added) > capacity * 3 // 4):
             if grows:
                 capacity *= 2
-                buckets = _buckets(added, capacity)
+                buckets = _buckets(added, capacity, code_of)
     return _in_order(buckets)
 
 
@@ -54,22 +65,21 @@ def copied_set_order(names: Iterable[str]) -> list[str]:
     capacity = _MIN_CAPACITY
     while capacity < int(len(unique) / 0.75) + 1:
         capacity *= 2
-    return _in_order(_buckets(unique, capacity))
+    return _in_order(_buckets(unique, capacity, hash_code))
 
 
-def _spread(name: str) -> int:
-    code = hash_code(name)
+def _spread(code: int) -> int:
     return code ^ code >> 16
 
 
-def _buckets(names: Iterable[str], capacity: int) -> dict[int, list[str]]:
-    buckets: dict[int, list[str]] = {}
+def _buckets(names: Iterable[H], capacity: int, code_of: Callable[[H], int]) -> dict[int, list[H]]:
+    buckets: dict[int, list[H]] = {}
     for name in names:
-        buckets.setdefault(_spread(name) & capacity - 1, []).append(name)
+        buckets.setdefault(_spread(code_of(name)) & capacity - 1, []).append(name)
     return buckets
 
 
-def _in_order(buckets: dict[int, list[str]]) -> list[str]:
+def _in_order(buckets: dict[int, list[H]]) -> list[H]:
     return [name for index in sorted(buckets) for name in buckets[index]]
 
 

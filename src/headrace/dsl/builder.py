@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import TopologyError, require
-from headrace.dsl.checks import check_topic, checked_topics
+from headrace.dsl.checks import check_consumption, check_topic, checked_topics
 from headrace.dsl.global_table import GlobalKTable
 from headrace.dsl.handle import first
 from headrace.dsl.kstream import KStream
@@ -78,6 +78,7 @@ class StreamsBuilder:
         are the same.
         """
         require(topics, "The topics")
+        check_consumption(timestamp_extractor, offset_reset)
         node = StreamSource(
             self._graph.naming.name(name, _STREAM_SOURCE),
             _topic_names(topics),
@@ -109,6 +110,7 @@ class StreamsBuilder:
         key are dropped. It gets a store if that is named or needed later. Serdes that aren't given
         are those of the Materialized."""
         check_topic(topic)
+        check_consumption(timestamp_extractor, offset_reset)
         store = self._store(topic, materialized, key, value)
         source_name, node_name = self._table_names(name)
         node = TopicTable(
@@ -147,6 +149,7 @@ class StreamsBuilder:
         Raises TopologyError if the store is versioned.
         """
         check_topic(topic)
+        check_consumption(timestamp_extractor, offset_reset)
         options = as_materialized(materialized)
         store = self._store(topic, materialized, key, value)
         if store.options.is_versioned:

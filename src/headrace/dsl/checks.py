@@ -8,6 +8,7 @@ from typing import Any
 from headrace.core.arguments import require_function, require_type, shown
 from headrace.core.errors import ArgumentError, require
 from headrace.dsl.handle import Handle
+from headrace.topology.nodes import AutoOffsetReset
 from headrace.topology.windows import JoinWindows
 
 
@@ -63,6 +64,16 @@ def check_target(topic: Any) -> None:
         require_function(topic, "The function that names the topic", "key", "value", "context")
     else:
         check_topic(topic)
+
+
+def check_consumption(timestamp_extractor: Any, offset_reset: Any) -> None:
+    """Raise ArgumentError if a topic can't be read so. None is fine for both."""
+    if timestamp_extractor is not None:
+        require_function(timestamp_extractor, "The timestamp extractor", "record", "partition_time")
+    if offset_reset is not None:
+        require_type(
+            offset_reset, AutoOffsetReset, "The offset reset", "Use AutoOffsetReset.earliest()."
+        )
 
 
 def checked_topics(topics: Any) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Materialization:
             return replace(supplier, **{**self._common(), "caching": False})
         if supplier is not None:
             checked = self._of_kind(supplier, KeyValueStoreSpec)
-            return replace(checked, **self._common(), timestamped=True)
+            return _timestamped(checked, self._common())
         return KeyValueStoreSpec(
             name=self.name, backend=self.backend, timestamped=True, headers=None, **self._common()
         )
@@ -154,7 +154,7 @@ class Materialization:
             window_ms = windows.size_ms
         if self.options.supplier is not None:
             supplier = self._of_kind(self.options.supplier, WindowStoreSpec)
-            return replace(supplier, **common, timestamped=True)
+            return _timestamped(supplier, common)
         return WindowStoreSpec(
             name=self.name,
             backend=self.backend,
@@ -213,6 +213,14 @@ class Materialization:
 
 
 _Spec = TypeVar("_Spec", bound=StoreSpec)
+
+
+def _timestamped(
+    supplier: KeyValueStoreSpec | WindowStoreSpec, common: dict[str, Any]
+) -> StoreSpec:
+    """A plain persistent store has no room for the timestamps, as in Kafka Streams."""
+    forgets = not supplier.timestamped and supplier.backend is Backend.PERSISTENT
+    return replace(supplier, **common, timestamped=True, forgets_timestamps=forgets)
 
 
 def materialize(

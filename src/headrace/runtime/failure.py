@@ -121,9 +121,11 @@ class FailureHandling:
             "production.exception.handler to skip such records."
         ) from error
 
-    def processing_error(self, failure: ProcessingFailed) -> StreamsError:
+    def processing_error(
+        self, failure: ProcessingFailed, kind: type[ProcessingError] = ProcessingError
+    ) -> StreamsError:
         """What the caller of the task is told; raise it from the user's own error."""
-        return ProcessingError(
+        return kind(
             f"{failure.node} failed at {failure.at}, key {failure.key!r} "
             f"(task {self._context.task_id}): {describe(failure.error)}. Mend the function, or set "
             "processing.exception.handler to skip such records."

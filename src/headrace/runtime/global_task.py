@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
+from headrace.core.errors import ProcessingError
 from headrace.core.handlers import log_and_continue
 from headrace.core.record import ConsumerRecord, TopicPartition
 from headrace.metrics.registry import Metrics
@@ -14,7 +15,10 @@ from headrace.runtime.task import StreamTask, TaskSpec
 
 
 class GlobalTask:
-    """Keeps the global stores of a topology up to date. A record that can't be read is skipped."""
+    """Keeps the global stores of a topology up to date. A record that can't be read is skipped.
+
+    What a processor raises comes out as it is.
+    """
 
     def __init__(self, spec: TaskSpec, clock: Clock) -> None:
         config = StreamsConfig(
@@ -39,8 +43,11 @@ class GlobalTask:
 
     def update(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
         self._task.add_records(partition, records)
-        while self._task.has_records:
-            self._task.process_next()
+        try:
+            while self._task.has_records:
+                self._task.process_next()
+        except ProcessingError as error:
+            raise (error.__cause__ or error) from None
         self._task.commit()
 
     def close(self) -> None:

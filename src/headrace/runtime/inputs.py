@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from headrace.core.errors import StreamsError
 from headrace.core.handlers import Stage
+from headrace.core.hash_order import grown_set_order, partition_hash_code
 from headrace.core.record import ConsumerRecord, TopicPartition
 from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.failure import FailureHandling
@@ -119,6 +120,7 @@ class PartitionGroup:
 
     def __init__(self, queues: Iterable[RecordQueue], max_idle_ms: int) -> None:
         self.queues = {queue.partition: queue for queue in queues}
+        self._in_hash_order = grown_set_order(self.queues, partition_hash_code)
         self._max_idle_ms = max_idle_ms
         self._deadlines: dict[TopicPartition, int] = {}
         self._arrivals: dict[TopicPartition, int] = {}
@@ -140,13 +142,13 @@ class PartitionGroup:
             return False
         if self._max_idle_ms <= 0:
             return True
-        ready = True
-        for partition, queue in self.queues.items():
-            if len(queue):
+        # Empty queues are waited for one after the other: so it is in Kafka Streams.
+        for partition in self._in_hash_order:
+            if len(self.queues[partition]):
                 self._deadlines.pop(partition, None)
             elif now_ms < self._deadlines.setdefault(partition, now_ms + self._max_idle_ms):
-                ready = False
-        return ready
+                return False
+        return True
 
     def next_queue(self) -> RecordQueue:
         queue = min(

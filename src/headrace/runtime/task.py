@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
-from headrace.core.errors import ConfigError, StateError, StreamsError
+from headrace.core.errors import ConfigError, FlushError, StateError, StreamsError
 from headrace.core.record import (
     NO_HEADERS,
     ConsumerRecord,
@@ -253,7 +253,8 @@ class StreamTask:
             for store in self.stores.values():
                 store.flush()
         except ProcessingFailed as failure:
-            raise self._failures.processing_error(failure) from users_part(failure.error)
+            error = self._failures.processing_error(failure, FlushError)
+            raise error from users_part(failure.error)
         finally:
             self.context.restore(NO_RECORD)
         self.metrics.committed.record()

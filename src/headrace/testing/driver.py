@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from headrace.core.arguments import require_type
 from headrace.core.clock import ManualClock, SystemClock
@@ -16,7 +16,6 @@ from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ProducerRecord, TaskId, TopicPartition
 from headrace.metrics.registry import MetricName
 from headrace.runtime.global_task import GlobalTask
-from headrace.runtime.stores import Store
 from headrace.runtime.task import StreamTask
 from headrace.serde.serde import Serde
 from headrace.testing.layout import Layout
@@ -26,7 +25,6 @@ from headrace.topology.topology import Topology
 
 K = TypeVar("K")
 V = TypeVar("V")
-S = TypeVar("S", bound=Store)
 
 _UNTHROTTLED = {
     "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": 0,
@@ -142,15 +140,10 @@ class TopologyTestDriver:
 
     # State
 
-    @overload
-    def store(self, name: str, *, partition: int = 0) -> Any: ...
-    @overload
-    def store(self, name: str, kind: type[S], *, partition: int = 0) -> S: ...
-    def store(self, name: str, kind: type[Any] | None = None, *, partition: int = 0) -> Any:
+    def store(self, name: str, *, partition: int = 0) -> Any:
         """A state store, by its name and, if there are several, its partition.
 
-        With `kind`, such as TimestampedKeyValueStore, it must be of that kind, and an editor
-        knows what it can do.
+        `headrace.stores` has the types to annotate it with, such as KeyValueStore[str, int].
         """
         stores = self.stores(partition)
         if name not in stores:
@@ -158,12 +151,7 @@ class TopologyTestDriver:
                 f"There is no store {name!r} in partition {partition}. "
                 f"The stores are: {', '.join(sorted(stores)) or 'none'}."
             )
-        store = stores[name]
-        if kind is not None and not isinstance(store, kind):
-            raise ArgumentError(
-                f"Store {name!r} is a {type(store).__name__}, not a {kind.__name__}"
-            )
-        return store
+        return stores[name]
 
     def stores(self, partition: int = 0) -> dict[str, Any]:
         """All stores of a partition, global ones too."""
@@ -209,7 +197,7 @@ class TopologyTestDriver:
         self._process_all()
 
     def close(self) -> None:
-        """Close the processors and stores. What the record caches hold back is forwarded first."""
+        """Close the processors and stores."""
         for task in self._tasks:
             task.close()
         if self._global is not None:

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable
 
 from headrace.core.config import StreamsConfig
+from headrace.core.errors import StateError
 from headrace.topology.logical import LogicalNode, Repartition
 from headrace.topology.logical_tables import TopicTable
 from headrace.topology.naming import Naming
@@ -40,7 +41,15 @@ class LogicalGraph:
 
     def add(self, node: LogicalNode, *parents: LogicalNode) -> None:
         """Add a node under its parents. A node can be added again, which moves it back in the
-        order of writing."""
+        order of writing.
+
+        Raises StateError if the topology was built already.
+        """
+        if self.root.written:
+            raise StateError(
+                f"{node.name!r} can't be added any more: the topology was built already. Call "
+                "build() after everything else."
+            )
         for parent in parents:
             parent.add_child(node)
             node.priority = self._next_priority

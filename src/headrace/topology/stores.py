@@ -45,6 +45,8 @@ class KeyValueStoreSpec(StoreSpec):
     """Keys to values. `timestamped`: every value has its record's timestamp with it."""
 
     timestamped: bool = False
+    forgets_timestamps: bool = False
+    """Timestamped, but made of a store that isn't: timestamps come back as -1."""
     headers: bool | None = False
     """Timestamped, and the record's headers are kept as well. None: if the setting
     `dsl.store.format` says so."""
@@ -67,6 +69,8 @@ class WindowStoreSpec(StoreSpec):
     window_ms: int
     retain_duplicates: bool = False
     timestamped: bool = False
+    forgets_timestamps: bool = False
+    """As in a KeyValueStoreSpec."""
     headers: bool | None = False
     time_ordered: bool = False
     """Laid out by time first, for aggregations that emit when a window closes."""

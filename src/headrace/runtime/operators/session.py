@@ -91,10 +91,7 @@ def _emit(operator: StreamSessionWindowAggregate, node: OperatorNode) -> _Emit |
 def _flush_listener(store: Any, node: OperatorNode) -> FlushListener:
     """Results of a cached store have the headers of the record that made them, unless the store
     keeps headers: then they have those in the store, and an aggregate has none."""
-    keeps_headers = store.spec.headers
-    if keeps_headers is None:
-        keeps_headers = node.context.config["dsl.store.format"] == "headers"
-    if not keeps_headers:
+    if not store.keeps_headers:
         return forward_flushed(node)
     forward_as, forward = node.context.forward_as, node.forward
 

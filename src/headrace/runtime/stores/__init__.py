@@ -84,20 +84,24 @@ def _with_backend(spec: Spec, config: StreamsConfig) -> Spec:
     return replace(spec, backend=Backend(config["dsl.store.suppliers.class"]))
 
 
-def _keeps_headers(asked: bool | None, environment: StoreEnvironment) -> bool:
-    if asked is None:
-        return bool(environment.context.config["dsl.store.format"] == "headers")
-    return asked
+def _keeps_headers(
+    spec: KeyValueStoreSpec | WindowStoreSpec | SessionStoreSpec, environment: StoreEnvironment
+) -> bool:
+    """Where the setting decides, only persistent stores do."""
+    if spec.headers is None:
+        wanted = environment.context.config["dsl.store.format"] == "headers"
+        return bool(wanted) and spec.backend is Backend.PERSISTENT
+    return spec.headers
 
 
 def _key_value(spec: KeyValueStoreSpec, environment: StoreEnvironment) -> Store:
-    keeps_headers = _keeps_headers(spec.headers, environment)
+    keeps_headers = _keeps_headers(spec, environment)
     store = TimestampedKeyValueStore if spec.timestamped or keeps_headers else KeyValueStore
     return store(spec, environment, keeps_headers=keeps_headers)
 
 
 def _window(spec: WindowStoreSpec, environment: StoreEnvironment) -> Store:
-    keeps_headers = _keeps_headers(spec.headers, environment)
+    keeps_headers = _keeps_headers(spec, environment)
     if spec.retain_duplicates and spec.headers is None:
         # The stores of stream-stream joins log headers whatever the setting says.
         keeps_them = keeps_headers or spec.backend is Backend.IN_MEMORY
@@ -108,7 +112,7 @@ def _window(spec: WindowStoreSpec, environment: StoreEnvironment) -> Store:
 
 
 def _session(spec: SessionStoreSpec, environment: StoreEnvironment) -> Store:
-    return SessionStore(spec, environment, keeps_headers=_keeps_headers(spec.headers, environment))
+    return SessionStore(spec, environment, keeps_headers=_keeps_headers(spec, environment))
 
 
 _BUILDERS: dict[type[StoreSpec], Callable[[Any, StoreEnvironment], Store]] = {

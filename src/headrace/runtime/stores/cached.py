@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any
 
@@ -11,6 +12,7 @@ from headrace.core.errors import NullArgumentError
 from headrace.core.record import NO_HEADERS, Header, ValueAndTimestamp
 from headrace.runtime.stores.cache import UNKNOWN, Aggregation, CacheEntry, StoreCache
 from headrace.runtime.stores.environment import StoreEnvironment
+from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.store import FlushListener, Store
 from headrace.topology.stores import StoreSpec
 
@@ -42,7 +44,7 @@ class CachedStore(Store):
         value_serde = environment.resolve_serde(spec.value_serde, "value")
         self.serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
         self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
-        self._keeps_headers = keeps_headers
+        self.keeps_headers = keeps_headers
         self._listener: FlushListener | None = None
         self._send_old_values = False
         self._cache: StoreCache | None = None
@@ -73,6 +75,10 @@ class CachedStore(Store):
     def _stored(self, raw: bytes, timestamp: int) -> bytes:
         return raw
 
+    def _stored_behind(self, raw: bytes, timestamp: int) -> bytes:
+        """The stored form below the cache."""
+        return self._stored(raw, timestamp)
+
     def _decoded(self, stored: bytes) -> Any:
         return self._deserialize(stored)
 
@@ -88,7 +94,7 @@ class CachedStore(Store):
         return self._logged_timestamp(raw, timestamp)
 
     def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
-        return self._context.headers if raw is None and self._keeps_headers else NO_HEADERS
+        return self._context.headers if raw is None and self.keeps_headers else NO_HEADERS
 
     # Keys
 
@@ -160,6 +166,13 @@ class TimestampedValues(CachedStore):
 
     _stored_overhead = 8
 
+    def __init__(self, spec: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(spec, *arguments, **options)
+        self._forgets_timestamps = getattr(spec, "forgets_timestamps", False)
+
+    def _stored_behind(self, raw: bytes, timestamp: int) -> bytes:
+        return self._stored(raw, -1 if self._forgets_timestamps else timestamp)
+
     def _stored(self, raw: bytes, timestamp: int) -> bytes:
         return _pack_timestamp(timestamp) + raw
 
@@ -194,3 +207,38 @@ class TimestampedValues(CachedStore):
 
     def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
         return self._context.timestamp if raw is None else timestamp
+
+
+Scanned = tuple[bytes, "bytes | None"]
+"""A store key and what is stored there. None: a deletion that is still in the cache."""
+
+
+def merged(
+    cached: Iterable[Scanned],
+    stored: Iterable[Item],
+    order: Callable[[bytes], Any],
+    *,
+    forward: bool,
+) -> list[Scanned]:
+    """What a cache and the store behind it have, each already in the order of the scan.
+
+    A deletion in the cache hides the entry of the store. As in Kafka Streams that is made for
+    forward scans: in a backward one, a deletion may itself come out, or be passed before the entry
+    which it should hide.
+    """
+    behind, result = deque(stored), list[Scanned]()
+    held_back = deque(cached)
+    while held_back or behind:
+        if not held_back or not behind:
+            result += behind or (entry for entry in held_back if entry[1] is not None)
+            break
+        in_cache, in_store = order(held_back[0][0]), order(behind[0][0])
+        if in_cache == in_store:
+            behind.popleft()
+        if held_back[0][1] is None and in_cache <= in_store:
+            held_back.popleft()
+        elif in_cache == in_store or (in_cache < in_store) == forward:
+            result.append(held_back.popleft())
+        else:
+            result.append(behind.popleft())
+    return result

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.core.errors import require
 from headrace.core.record import ValueAndTimestamp
 from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
-from headrace.runtime.stores.cached import CachedStore, TimestampedValues
+from headrace.runtime.stores.cached import CachedStore, Scanned, TimestampedValues, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.lru import LruMap
 from headrace.runtime.stores.ordered_map import Item, OrderedMap
@@ -49,8 +49,15 @@ class KeyValueStore(CachedStore):
 
     def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
         """Put all entries, in their order."""
-        for raw_key, value in [(self._raw_key(key), value) for key, value in entries]:
-            self._update(raw_key, value)
+        updates = [(self._raw_key(key), *self._encoded(value)) for key, value in entries]
+        if self._cache is not None:
+            for raw_key, raw, timestamp in updates:
+                self._cache.put(raw_key, raw, UNKNOWN, timestamp)
+            return
+        for raw_key, raw, timestamp in updates:
+            self._write_entry(raw_key, raw, timestamp)
+        for raw_key, raw, timestamp in updates:
+            self._log_value(raw_key, raw, timestamp)
 
     def delete(self, key: Any) -> Any:
         """The value that was there, or None."""
@@ -96,7 +103,7 @@ class KeyValueStore(CachedStore):
             if value is None:
                 self._entries.delete(key)
             else:
-                self._entries.put(key, self._stored(value, timestamp or 0))
+                self._entries.put(key, self._stored_behind(value, timestamp or 0))
         self._restoring = False
 
     # Through the cache
@@ -138,26 +145,24 @@ class KeyValueStore(CachedStore):
             return iter(())
         items = self._items(low, high, high_inclusive=high_inclusive, reverse=reverse)
         key_of, decoded = self._deserialize_key, self._decoded
-        return ((key_of(key), decoded(stored)) for key, stored in items)
+        return ((key_of(key), None if stored is None else decoded(stored)) for key, stored in items)
 
     def _items(
         self, low: bytes | None, high: bytes | None, *, high_inclusive: bool, reverse: bool
-    ) -> Iterator[Item]:
+    ) -> Iterator[Scanned]:
         cached = (
             self._cache.between(low, high, high_inclusive=high_inclusive) if self._cache else []
         )
+        behind: Iterator[Item]
+        if reverse:
+            behind = self._entries.reverse_range(low, high)
+            cached.reverse()
+        else:
+            behind = self._entries.range(low, high, high_inclusive=high_inclusive)
         if not cached:
-            if reverse:
-                return self._entries.reverse_range(low, high)
-            return self._entries.range(low, high, high_inclusive=high_inclusive)
-        merged = dict(self._entries.range(low, high, high_inclusive=high_inclusive))
-        for entry in cached:
-            stored = self._stored_entry(entry)
-            if stored is None:
-                merged.pop(entry.key, None)
-            else:
-                merged[entry.key] = stored
-        return iter(sorted(merged.items(), reverse=reverse))
+            return behind
+        held_back = ((entry.key, self._stored_entry(entry)) for entry in cached)
+        return iter(merged(held_back, behind, _as_it_is, forward=not reverse))
 
     # Below the cache
 
@@ -174,11 +179,14 @@ class KeyValueStore(CachedStore):
         return self._entries.get(key)
 
     def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
+        self._write_entry(key, raw, timestamp)
+        self._log_value(key, raw, timestamp)
+
+    def _write_entry(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
         if raw is None:
             self._entries.delete(key)
         else:
-            self._entries.put(key, self._stored(raw, timestamp))
-        self._log_value(key, raw, timestamp)
+            self._entries.put(key, self._stored_behind(raw, timestamp))
 
     def _key_of(self, key: bytes) -> Any:
         return self._deserialize_key(key)
@@ -229,6 +237,10 @@ class SubscriptionStore(TimestampedKeyValueStore):
 
     def _logged_headers(self, raw: bytes | None) -> Any:
         return self._context.headers
+
+
+def _as_it_is(key: bytes) -> bytes:
+    return key
 
 
 def _after_prefix(prefix: bytes) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.core.errors import ArgumentError, StateError, require
 from headrace.core.windowed import LONG_MAX, Windowed
 from headrace.runtime.stores.cache import UNKNOWN
-from headrace.runtime.stores.cached import CachedStore
+from headrace.runtime.stores.cached import CachedStore, Scanned, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.segments import default_segment_interval
@@ -97,8 +97,9 @@ class SessionStore(CachedStore):
     def backward_find_sessions(
         self, key: Any, earliest_end: int, latest_start: int
     ) -> SessionIterator:
-        """In a cached persistent store, an ArgumentError before anything was put: so it is in
-        Kafka Streams."""
+        """In a cached persistent store, an ArgumentError before anything was put, a StateError if
+        `latest_start` is in an earlier segment than the latest session, and sessions that only the
+        cache has may be missing if they end after `latest_start`: so it is in Kafka Streams."""
         return self._find(key, earliest_end, latest_start, forward=False)
 
     def find_sessions_range(
@@ -138,12 +139,13 @@ class SessionStore(CachedStore):
         return self._find(key, 0, LONG_MAX, forward=False)
 
     def fetch_range(self, low: Any, high: Any) -> SessionIterator:
-        """All sessions of several keys. A bound of None is open."""
-        return self._find_range(low, high, 0, LONG_MAX, forward=True)
+        """All sessions of several keys. A bound of None is open. In an uncached store in memory,
+        an ArgumentError if `low` comes after `high`, unless the store is empty."""
+        return self._fetch_range(low, high, forward=True)
 
     def backward_fetch_range(self, low: Any, high: Any) -> SessionIterator:
         """As `fetch_range`, but backwards."""
-        return self._find_range(low, high, 0, LONG_MAX, forward=False)
+        return self._fetch_range(low, high, forward=False)
 
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
@@ -166,20 +168,45 @@ class SessionStore(CachedStore):
         self, key: Any, earliest_end: int, latest_start: int, *, forward: bool
     ) -> SessionIterator:
         raw_key = self._raw_key(key)
-        nothing_cached = (
-            not forward
-            and self._cache is not None
-            and not self._entries.layout.strict
-            and self._latest_cached_end < 0
-        )
-        if latest_start < 0 or nothing_cached:
+        by_segment = not forward and self._cache is not None and not self._entries.layout.strict
+        if latest_start < 0 or (by_segment and self._latest_cached_end < 0):
             raise ArgumentError("Window start time can't be negative")
         low = session_store_key(raw_key, 0, clamped(earliest_end))
         high = session_store_key(raw_key, min(latest_start, LONG_MAX), LONG_MAX)
         within = _filter(raw_key, raw_key, earliest_end, latest_start)
+        in_cache = self._backward_filter(latest_start) if by_segment else None
         first = max(earliest_end, self._entries.first_readable)
         items = self._entries.scan_keys(first, LONG_MAX, low, high, forward=forward)
-        return self._windowed(self._merged(items, low, high, within, first, forward=forward))
+        return self._windowed(
+            self._merged(items, low, high, within, first, in_cache, forward=forward)
+        )
+
+    def _backward_filter(self, latest_start: int) -> Callable[[bytes], bool]:
+        """What a backward search finds in the cache: of the last segment, only the sessions that
+        end by `latest_start`."""
+        segment_of, latest = self._entries.segment_number, self._latest_cached_end
+        bound = min(latest_start, latest)
+        last_segment = segment_of(latest)
+        if segment_of(bound) != last_segment:
+            raise StateError(
+                f"Store {self.name} can't be searched backwards from {latest_start}: its cache has "
+                f"sessions of a later segment, up to {latest}"
+            )
+
+        def found(key: bytes) -> bool:
+            end, _ = _times_of(key)
+            return end <= bound or segment_of(end) != last_segment
+
+        return found
+
+    def _fetch_range(self, low: Any, high: Any, *, forward: bool) -> SessionIterator:
+        if self._cache is None and self._entries.layout.strict:
+            raw_low, raw_high = self._raw_bounds(low, high)
+            upside_down = raw_low is not None and raw_high is not None and raw_low > raw_high
+            first = self._entries.first_readable
+            if upside_down and self._scan_times(first, LONG_MAX, forward=True):
+                raise ArgumentError(f"{low!r} comes after {high!r}: there is no range between them")
+        return self._find_range(low, high, 0, LONG_MAX, forward=forward)
 
     def _find_range(
         self, low: Any, high: Any, earliest_end: int, latest_start: int, *, forward: bool
@@ -214,34 +241,34 @@ class SessionStore(CachedStore):
         high: bytes | None,
         within: Callable[[bytes], bool],
         first: int,
+        in_cache: Callable[[bytes], bool] | None = None,
         *,
         forward: bool,
-    ) -> list[Item]:
+    ) -> Iterable[Scanned]:
         """What the store and the cache have, in the store's order. Only the cache still has
         sessions that ended before `first`."""
         found = [item for item in items if within(item[0]) and _times_of(item[0])[0] >= first]
         cached = [] if self._cache is None else self._cache.between(low, high)
-        cached = [entry for entry in cached if within(entry.key)]
-        if not cached:
-            return self._sorted(found, forward=forward) if self._entries.layout.strict else found
-        merged = dict(found)
-        for entry in cached:
-            if entry.raw is None:
-                merged.pop(entry.key, None)
-            else:
-                merged[entry.key] = entry.raw
-        return self._sorted(list(merged.items()), forward=forward)
+        held_back = [(entry.key, entry.raw) for entry in cached if within(entry.key)]
+        if in_cache is not None:
+            held_back = [entry for entry in held_back if in_cache(entry[0])]
+        if self._entries.layout.strict:
+            found = self._sorted(found, forward=forward)
+        if not held_back:
+            return found
+        order = _by_end_and_key if self._entries.layout.strict else self._by_key
+        held_back.sort(key=lambda entry: order(entry[0]), reverse=not forward)
+        return merged(held_back, found, order, forward=forward)
 
     def _sorted(self, items: list[Item], *, forward: bool) -> list[Item]:
-        order = _by_end if self._entries.layout.strict else self._by_key
-        return sorted(items, key=order, reverse=not forward)
+        return sorted(items, key=_by_end, reverse=not forward)
 
-    def _by_key(self, item: Item) -> tuple[int, bytes]:
-        return self._entries.segment_number(_times_of(item[0])[0]), item[0]
+    def _by_key(self, key: bytes) -> tuple[int, bytes]:
+        return self._entries.segment_number(_times_of(key)[0]), key
 
-    def _windowed(self, items: list[Item]) -> SessionIterator:
+    def _windowed(self, items: Iterable[Scanned]) -> SessionIterator:
         key_of, decoded = self._key_of, self._decoded
-        return ((key_of(key), decoded(stored)) for key, stored in items)
+        return ((key_of(key), None if stored is None else decoded(stored)) for key, stored in items)
 
     # Below the cache
 
@@ -275,6 +302,11 @@ def _by_end(item: Item) -> tuple[int, bytes, int]:
     """By end, then key, then the latest start first."""
     end, start = _times_of(item[0])
     return end, item[0][:-16], -start
+
+
+def _by_end_and_key(key: bytes) -> tuple[int, bytes]:
+    """As the cache of a store in memory is ordered: there, every time is a segment of its own."""
+    return _times_of(key)[0], key
 
 
 def _to_time_key(key: bytes) -> bytes:

@@ -10,7 +10,7 @@ from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ValueAndTimestamp
 from headrace.core.windowed import LONG_MAX, Window, Windowed
 from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
-from headrace.runtime.stores.cached import CachedStore, TimestampedValues
+from headrace.runtime.stores.cached import CachedStore, Scanned, TimestampedValues, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.segments import default_segment_interval
@@ -142,7 +142,7 @@ class WindowStore(CachedStore):
                 self._entries.put(start, key, None)
 
     def _restored(self, raw: bytes, timestamp: int, headers: Sequence[Header]) -> bytes:
-        return self._stored(raw, timestamp)
+        return self._stored_behind(raw, timestamp)
 
     # Through the cache
 
@@ -192,12 +192,15 @@ class WindowStore(CachedStore):
             # Other keys between the bounds are longer, or shorter, than this one.
             length = len(low)
             items = [item for item in items if len(item[0]) == length]
+        scanned: Iterable[Scanned] = items
         if self._cache is not None:
             low = window_store_key(raw_key, clamped(first), 0)
             within = _filter(raw_key, raw_key, first, last)
-            items = self._merged(items, low, high, within, from_, self._by_key, forward=forward)
+            scanned = self._merged(items, low, high, within, from_, self._by_key, forward=forward)
         decoded = self._decoded
-        return ((_start_of(key), decoded(stored)) for key, stored in items)
+        return (
+            (_start_of(key), None if stored is None else decoded(stored)) for key, stored in scanned
+        )
 
     def _fetch_range(
         self, low: Any, high: Any, first: int, last: int, *, forward: bool
@@ -252,23 +255,16 @@ class WindowStore(CachedStore):
         order: Callable[[bytes], Any],
         *,
         forward: bool,
-    ) -> list[Item]:
+    ) -> Iterable[Scanned]:
         """What the store and the cache have, in the store's order. Only the cache still has
         entries before `first`."""
         found = [item for item in items if within(item[0]) and _start_of(item[0]) >= first]
         cached = [] if self._cache is None else self._cache.between(low, high)
-        cached = [entry for entry in cached if within(entry.key)]
-        if not cached:
+        held_back = [(e.key, self._stored_entry(e)) for e in cached if within(e.key)]
+        if not held_back:
             return found
-        merged = dict(found)
-        for entry in cached:
-            stored = self._stored_entry(entry)
-            if stored is None:
-                merged.pop(entry.key, None)
-            else:
-                merged[entry.key] = stored
-        keys = sorted(merged, key=order, reverse=not forward)
-        return [(key, merged[key]) for key in keys]
+        held_back.sort(key=lambda entry: order(entry[0]), reverse=not forward)
+        return merged(held_back, found, order, forward=forward)
 
     def _by_key(self, key: bytes) -> tuple[int, bytes]:
         return self._entries.segment_number(_start_of(key)), key
@@ -276,9 +272,9 @@ class WindowStore(CachedStore):
     def _by_time(self, key: bytes) -> tuple[int, bytes]:
         return _start_of(key), key
 
-    def _windowed(self, items: list[Item]) -> WindowedIterator:
+    def _windowed(self, items: Iterable[Scanned]) -> WindowedIterator:
         key_of, decoded = self._key_of, self._decoded
-        return ((key_of(key), decoded(stored)) for key, stored in items)
+        return ((key_of(key), None if stored is None else decoded(stored)) for key, stored in items)
 
     # Below the cache
 
@@ -286,7 +282,7 @@ class WindowStore(CachedStore):
         return self._entries.get(_start_of(key), key)
 
     def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
-        stored = None if raw is None else self._stored(raw, timestamp)
+        stored = None if raw is None else self._stored_behind(raw, timestamp)
         self._put_entry(_start_of(key), key, stored)
         self._log_value(key, raw, timestamp)
 
@@ -298,7 +294,7 @@ class WindowStore(CachedStore):
             )
 
     def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
-        if self._keeps_headers and self._retains_duplicates:
+        if self.keeps_headers and self._retains_duplicates:
             return self._context.headers
         return super()._logged_headers(raw)
 
@@ -363,9 +359,9 @@ class JoinWindowStore(WindowStore):
     def _decoded(self, stored: bytes) -> Any:
         return self._deserialize(without_headers(stored)[8:])
 
-    def _windowed(self, items: list[Item]) -> WindowedIterator:
+    def _windowed(self, items: Iterable[Scanned]) -> WindowedIterator:
         decoded = value_timestamp_headers(Serde(self._serialize, self._deserialize)).deserialize
-        return ((self._key_of(key), decoded(stored)) for key, stored in items)
+        return ((self._key_of(key), decoded(stored)) for key, stored in items if stored is not None)
 
 
 def _start_of(key: bytes) -> int:
