@@ -12,7 +12,7 @@ from tests.properties.programs import PARTITIONABLE, TIMED, inputs, run, topolog
 STEPS = st.lists(st.sampled_from(PARTITIONABLE + TIMED), min_size=1, max_size=3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(STEPS, inputs(in_order=False), st.integers(0, 29), st.booleans())
 def test_a_crash_changes_nothing(steps: Any, records: Any, crash: int, cache: bool) -> None:
     undisturbed = run(topology(steps), records, cache=cache)
@@ -20,7 +20,7 @@ def test_a_crash_changes_nothing(steps: Any, records: Any, crash: int, cache: bo
     assert crashed == undisturbed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS, inputs(in_order=False), st.integers(0, 29))
 def test_nor_does_it_with_several_partitions(steps: Any, records: Any, crash: int) -> None:
     undisturbed = run(topology(steps), records, partitions=3)

@@ -18,7 +18,7 @@ def by_key(output: list[Any]) -> dict[Any, list[Any]]:
     return dict(grouped)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PARTITIONABLE), min_size=1, max_size=4), inputs(in_order=True))
 def test_one_partition_and_four_give_the_same(steps: Any, records: Any) -> None:
     alone = run(topology(steps), records)
@@ -26,7 +26,7 @@ def test_one_partition_and_four_give_the_same(steps: Any, records: Any) -> None:
     assert by_key(alone) == by_key(spread)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(PARTITIONABLE), max_size=2), inputs(in_order=True))
 def test_regrouped_tables_come_to_the_same_in_the_end(steps: Any, records: Any) -> None:
     """A row that moves to another group leaves the one and enters the other in different tasks, so
