@@ -21,6 +21,10 @@ from headrace.topology.stores import KeyValueStoreSpec, VersionedStoreSpec
 TEXT: Serde[str] = Serde(str.encode, bytes.decode)
 
 
+def raise_again(key: Any, value: Any, error: Exception) -> None:
+    raise error
+
+
 class Output(NamedTuple):
     key: Any
     value: Any
@@ -57,6 +61,7 @@ class Rig:
             resolve_serde=_resolve,
             schedule=_refuse,
             times=self.times,
+            failed=raise_again,
         )
 
     def compile(self, operator: Operator, forward: Process | None = None) -> Process:

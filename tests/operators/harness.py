@@ -33,6 +33,10 @@ from headrace.topology.stores import (
 )
 
 
+def raise_again(key: Any, value: Any, error: Exception) -> None:
+    raise error
+
+
 class Out(NamedTuple):
     """What an operator forwarded."""
 
@@ -315,6 +319,7 @@ class Bench:
             resolve_serde=lambda serde, role: Serde(bytes, bytes),
             schedule=lambda *arguments: SimpleNamespace(cancel=lambda: None),
             times={},
+            failed=raise_again,
         )
 
     def _write_to(self, out: list[Out]) -> Callable[[Any, Any], None]:

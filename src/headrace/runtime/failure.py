@@ -88,6 +88,9 @@ class FailureHandling:
 
     def processing_failed(self, node: str, key: Any, value: Any, error: Exception) -> None:
         """Returns if the branch of `node` is to be skipped for this record."""
+        if isinstance(error, ProcessingFailed | HandlerError):
+            # It failed further down, and was handled there.
+            raise error
         context = self._context
         where = self._current(Stage.PROCESS, node)
         record = None

@@ -51,6 +51,10 @@ class OperatorNode:
     child never come back through them unless processing is to stop.
 
     `stores` are the stores that the node is connected to, and all global ones (read-only).
+    What a `process` raises goes to `failed(key, value, error)`, which hands it to the handlers. The
+    task sees to that, at the cost of one more call for each record. An operator that most records
+    pass may do it itself and say so: `guards_itself`.
+
     What is appended to `on_init` runs before the first record, in the topology's order; what is
     appended to `on_close`, at the end.
     """
@@ -66,6 +70,8 @@ class OperatorNode:
     """`schedule(node_name, interval_ms, punctuation_type, callback, start_ms=None)`."""
     times: dict[str, OperatorTime]
     """The times of all operators of the task, by the name that they are committed under."""
+    failed: Callable[[Any, Any, Exception], None]
+    guards_itself: bool = False
     on_init: list[Callable[[], None]] = field(default_factory=list)
     on_close: list[Callable[[], None]] = field(default_factory=list)
 

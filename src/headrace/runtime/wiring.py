@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from headrace.core.errors import ConfigError, HandlerError, StreamsError
+from headrace.core.errors import ConfigError, StreamsError
 from headrace.runtime.context import Process, TaskContext
-from headrace.runtime.failure import FailureHandling, ProcessingFailed
+from headrace.runtime.failure import FailureHandling
 from headrace.runtime.operator import OperatorNode, OperatorTime, compile_operator
 from headrace.runtime.sink import Sink
 from headrace.serde.serde import Serde, SerdeLike
@@ -74,8 +75,9 @@ class Wiring:
                 case ProcessorNode():
                     node = self._operator_node(spec, children, wired.times)
                     nodes.append(node)
-                    wired.functions[name] = self._guarded(
-                        name, compile_operator(spec.operator, node)
+                    process = compile_operator(spec.operator, node)
+                    wired.functions[name] = (
+                        process if node.guards_itself else _guarded(process, node.failed)
                     )
         for node in reversed(nodes):
             wired.on_init.extend((node.name, callback) for callback in node.on_init)
@@ -100,6 +102,7 @@ class Wiring:
             resolve_serde=self.resolve_serde,
             schedule=self.schedule,
             times=times,
+            failed=partial(self.failures.processing_failed, spec.name),
         )
 
     def _reaches_processor(self, name: str) -> bool:
@@ -110,19 +113,6 @@ class Wiring:
             ):
                 return True
         return False
-
-    def _guarded(self, name: str, process: Process) -> Process:
-        failed = self.failures.processing_failed
-
-        def guarded(key: Any, value: Any) -> None:
-            try:
-                process(key, value)
-            except (ProcessingFailed, HandlerError):
-                raise
-            except Exception as error:
-                failed(name, key, value, error)
-
-        return guarded
 
     def _sink(self, spec: SinkNode) -> Process:
         try:
@@ -162,6 +152,16 @@ def _to_all(children: list[Process]) -> Process:
             target(key, value)
 
     return forward
+
+
+def _guarded(process: Process, failed: Callable[[Any, Any, Exception], None]) -> Process:
+    def guarded(key: Any, value: Any) -> None:
+        try:
+            process(key, value)
+        except Exception as error:
+            failed(key, value, error)
+
+    return guarded
 
 
 def _isolated(context: TaskContext, forward: Process) -> Process:

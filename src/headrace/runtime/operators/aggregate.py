@@ -30,13 +30,17 @@ def compile_stream_aggregate(operator: StreamAggregate, node: OperatorNode) -> P
     lookup = table_lookup(store)
     if is_cached(store, node, operator.send_old_values):
         aggregate = store.aggregation(initializer, aggregator)
-        serialize_key = store.serialize_key
+        serialize_key, failed = store.serialize_key, node.failed
+        node.guards_itself = True
 
         def process_cached(key: Any, value: Any) -> None:
             if key is None or value is None:
                 drop("null key or value")
-            else:
+                return
+            try:
                 aggregate(serialize_key(key), key, value, context.timestamp)
+            except Exception as error:
+                failed(key, value, error)
 
         return process_cached
 

@@ -28,15 +28,22 @@ from headrace.topology.operators import (
 
 @compiles(Filter)
 def compile_filter(operator: Filter, node: OperatorNode) -> Process:
-    predicate, forward = operator.predicate, node.forward
+    predicate, forward, failed = operator.predicate, node.forward, node.failed
+    node.guards_itself = True
 
     def keep(key: Any, value: Any) -> None:
-        if predicate(key, value):
-            forward(key, value)
+        try:
+            if predicate(key, value):
+                forward(key, value)
+        except Exception as error:
+            failed(key, value, error)
 
     def keep_others(key: Any, value: Any) -> None:
-        if not predicate(key, value):
-            forward(key, value)
+        try:
+            if not predicate(key, value):
+                forward(key, value)
+        except Exception as error:
+            failed(key, value, error)
 
     return keep_others if operator.negate else keep
 
@@ -54,13 +61,20 @@ def compile_repartition_filter(operator: RepartitionFilter, node: OperatorNode) 
 
 @compiles(MapValues)
 def compile_map_values(operator: MapValues, node: OperatorNode) -> Process:
-    mapper, forward = operator.mapper, node.forward
+    mapper, forward, failed = operator.mapper, node.forward, node.failed
+    node.guards_itself = True
 
     def by_value(key: Any, value: Any) -> None:
-        forward(key, mapper(value))
+        try:
+            forward(key, mapper(value))
+        except Exception as error:
+            failed(key, value, error)
 
     def by_key_and_value(key: Any, value: Any) -> None:
-        forward(key, mapper(key, value))
+        try:
+            forward(key, mapper(key, value))
+        except Exception as error:
+            failed(key, value, error)
 
     return by_key_and_value if operator.with_key else by_value
 

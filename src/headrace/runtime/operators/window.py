@@ -84,6 +84,8 @@ def _tumbling_cached(
     store = node.stores[operator.store]
     aggregate = store.aggregation(operator.initializer, operator.aggregator)
     serialize_key, key_suffix = store.serialize_key, store.key_suffix
+    failed = node.failed
+    node.guards_itself = True
     # Most records are of the same window as the one before.
     last_start, suffix = 0, key_suffix(0)
     size, open_for = windows.size_ms, windows.size_ms + windows.grace_ms
@@ -104,7 +106,10 @@ def _tumbling_cached(
             return
         if start != last_start:
             last_start, suffix = start, key_suffix(start)
-        aggregate(serialize_key(key) + suffix, key, value, timestamp)
+        try:
+            aggregate(serialize_key(key) + suffix, key, value, timestamp)
+        except Exception as error:
+            failed(key, value, error)
 
     return process
 
