@@ -94,6 +94,20 @@ def test_dead_letters_have_the_input_record() -> None:
     assert letter.headers.last("__streams.errors.offset") == b"0"
 
 
+def test_dead_letters_have_it_even_if_it_was_sent_elsewhere_before() -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream("in", key=TEXT, value=TEXT)
+    stream.to("copy", key=TEXT, value=TEXT)
+    stream.map_values(explode).to("out", key=TEXT, value=TEXT)
+    config = {
+        "processing.exception.handler": handlers.log_and_continue,
+        "errors.dead.letter.queue.topic.name": "dead",
+    }
+    with TopologyTestDriver(builder.build(), config) as driver:
+        pipe(driver, "bad")
+        assert driver.output_topic("dead", TEXT, TEXT).read_key_value() == ("k", "bad")
+
+
 def test_a_handler_of_ones_own_sees_record_and_place() -> None:
     seen: list[tuple[ErrorContext, Any, Exception]] = []
 
