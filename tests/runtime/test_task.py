@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import (
+    EmitStrategy,
     Materialized,
     ProcessingError,
     Processor,
@@ -16,9 +17,11 @@ from headrace import (
     Record,
     StateError,
     StreamsBuilder,
+    TimeWindows,
     Topology,
     handlers,
     serdes,
+    stores,
 )
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
@@ -206,3 +209,20 @@ def test_empty_inputs_are_waited_for_one_after_the_other() -> None:
     assert output.read_values() == []
     driver.advance_wall_clock_time(timedelta(milliseconds=10))
     assert output.read_values() == ["v"]
+
+
+def test_closed_windows_without_timestamps_are_refused() -> None:
+    second = timedelta(seconds=1)
+    builder = StreamsBuilder()
+    windowed = (
+        builder.stream("in", key=TEXT, value=TEXT)
+        .group_by_key()
+        .windowed_by(TimeWindows.of_size(second))
+        .emit_strategy(EmitStrategy.ON_WINDOW_CLOSE)
+    )
+    plain = stores.window("plain", retention=10 * second, size=second)
+    windowed.count(Materialized(supplier=plain))
+    interval = "__emit.interval.ms.kstreams.windowed.aggregation__"
+    task = make(builder.build(), **{"statestore.cache.max.bytes": 0, interval: 0})
+    with pytest.raises(ProcessingError, match=r"Use a store that keeps timestamps"):
+        task.process_columns(IN, columns((1, b"a", b"x"), (5000, b"a", b"y")))

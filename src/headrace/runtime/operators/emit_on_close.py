@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace.core.errors import StreamsError
 from headrace.core.record import Change
 from headrace.core.windowed import Windowed
 from headrace.runtime.operator import OperatorNode
@@ -62,5 +63,10 @@ class ClosedWindows:
     def _emit(self, low: int, high: int) -> None:
         forward_at, forward = self._context.forward_at, self._forward
         for key, value, timestamp in self._scan(low, high):
+            if timestamp < 0:
+                raise StreamsError(
+                    f"Store {self._store} gives no timestamp for {key}, so the closed window can't "
+                    "be emitted. Use a store that keeps timestamps: stores.timestamped_window(…)."
+                )
             forward_at(forward, key, Change(value), timestamp)
             self._emitted.record()
