@@ -24,10 +24,7 @@ from headrace.topology.operators import (
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-    StoreView,
-)
+from headrace.topology.views import JoinKind, StoreView
 
 from .harness import TEXT, Output, Rig, Rows, Subscriptions
 

@@ -14,9 +14,7 @@ from headrace.topology.operators import (
     StreamSelfJoin,
     StreamStreamJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 from headrace.topology.windows import JoinWindows
 
 from .harness import Output, Rig, Unmatched, Windows

@@ -14,11 +14,7 @@ from headrace.topology.operators import (
     TableJoinMerge,
     TableTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-    JoinView,
-    StoreView,
-)
+from headrace.topology.views import JoinKind, JoinView, StoreView
 
 from .harness import Output, Rig, Rows, Versions
 

@@ -9,9 +9,7 @@ from headrace.core.record import Change, RecordMetadata, ValueAndTimestamp
 from headrace.core.windowed import Window, Windowed
 from headrace.runtime.context import NO_RECORD
 from headrace.runtime.operators.views import TableReader, compile_view
-from headrace.topology.operators import (
-    PassThrough,
-)
+from headrace.topology.operators import PassThrough
 from headrace.topology.processor import ValueTransformer
 from headrace.topology.views import (
     FilterView,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import TopologyError, require
@@ -15,8 +15,10 @@ from headrace.dsl.handle import first
 from headrace.dsl.kstream import KStream
 from headrace.dsl.ktable import KTable
 from headrace.dsl.materialized import (
+    K,
     Materialization,
     MaterializedLike,
+    V,
     as_materialized,
     materialize,
 )
@@ -25,26 +27,12 @@ from headrace.topology.logical import Consumption, GlobalStore, StateStore, Stre
 from headrace.topology.logical_graph import LogicalGraph
 from headrace.topology.logical_tables import GlobalTable, TopicTable
 from headrace.topology.nodes import AutoOffsetReset, TimestampExtractor
-from headrace.topology.operators import (
-    Process,
-)
+from headrace.topology.operators import Process
 from headrace.topology.optimizations import optimize
 from headrace.topology.stores import StoreSpec
 from headrace.topology.suppliers import check_supplier
 from headrace.topology.topology import Topology
-from headrace.topology.views import (
-    StoreView,
-)
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    # What no serde tells is Any, not an error that asks for an annotation.
-    K = TypeVarWithDefault("K", default=Any)
-    V = TypeVarWithDefault("V", default=Any)
-else:
-    K = TypeVar("K")
-    V = TypeVar("V")
+from headrace.topology.views import StoreView
 
 _STREAM_SOURCE = "KSTREAM-SOURCE-"
 _TABLE_SOURCE = "KTABLE-SOURCE-"

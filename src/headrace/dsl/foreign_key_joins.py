@@ -32,9 +32,7 @@ from headrace.topology.operators import (
     ForeignTableJoin,
 )
 from headrace.topology.stores import SubscriptionStoreSpec
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 _JOIN = "KTABLE-FK-JOIN-"
 _REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"

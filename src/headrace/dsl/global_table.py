@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from headrace.topology.views import (
-    StoreView,
-)
+from headrace.topology.views import StoreView
 
 K = TypeVar("K")
 V = TypeVar("V")

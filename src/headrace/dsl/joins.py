@@ -16,9 +16,7 @@ from headrace.dsl.table_lookups import join_global_table, join_table
 from headrace.dsl.with_key import WithKey
 from headrace.serde.serde import Serde
 from headrace.topology.stores import Backend, WindowStoreSpec
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 from headrace.topology.windows import JoinWindows
 
 if TYPE_CHECKING:

@@ -39,12 +39,7 @@ from headrace.topology.operators import (
 )
 from headrace.topology.processor import ValueTransformer
 from headrace.topology.stores import StoreSpec, SuppressBufferSpec
-from headrace.topology.views import (
-    FilterView,
-    JoinKind,
-    MapValuesView,
-    TransformValuesView,
-)
+from headrace.topology.views import FilterView, JoinKind, MapValuesView, TransformValuesView
 
 if TYPE_CHECKING:
     from headrace.dsl.grouped import KGroupedTable

@@ -19,9 +19,7 @@ from headrace.topology.operators import (
     StreamStreamJoin,
 )
 from headrace.topology.stores import Backend, OuterJoinStoreSpec, StoreSpec, WindowStoreSpec
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 from headrace.topology.windows import JoinWindows
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from headrace.dsl.checks import check_table
 from headrace.dsl.ktable import KTable
 from headrace.dsl.materialized import MaterializedLike, as_materialized, materialize
 from headrace.topology.logical_joins import TableJoin
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 _MERGE = "KTABLE-MERGE-"
 

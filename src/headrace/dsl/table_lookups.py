@@ -23,9 +23,7 @@ from headrace.topology.operators import (
     StreamTableJoin,
 )
 from headrace.topology.stores import JoinBufferSpec
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 if TYPE_CHECKING:
     from headrace.dsl.kstream import KStream

@@ -21,13 +21,7 @@ from headrace.topology.operators import (
 )
 from headrace.topology.stores import StoreSpec, VersionedStoreSpec
 from headrace.topology.topology import Topology
-from headrace.topology.views import (
-    Function,
-    JoinKind,
-    JoinView,
-    StoreView,
-    TableView,
-)
+from headrace.topology.views import Function, JoinKind, JoinView, StoreView, TableView
 
 
 class JoinWindowing(Processing):

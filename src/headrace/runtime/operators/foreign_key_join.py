@@ -32,9 +32,7 @@ from headrace.topology.operators import (
     ForeignKeySubscriptionSend,
     ForeignTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 NULL_FOREIGN_KEY = "null foreign key"
 STALE_RESPONSE = "response to a row that has changed since"

@@ -13,9 +13,7 @@ from headrace.topology.operators import (
     JoinSide,
     StreamGlobalTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 
 @compiles(StreamGlobalTableJoin)

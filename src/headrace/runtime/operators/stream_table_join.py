@@ -20,9 +20,7 @@ from headrace.topology.operators import (
     JoinSide,
     StreamTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-)
+from headrace.topology.views import JoinKind
 
 NULL_JOIN_KEY_OR_VALUE = "null join key or value"
 

@@ -26,10 +26,7 @@ from headrace.topology.operators import (
     TableJoinMerge,
     TableTableJoin,
 )
-from headrace.topology.views import (
-    JoinKind,
-    JoinView,
-)
+from headrace.topology.views import JoinKind, JoinView
 
 NULL_KEY = "null key"
 OUT_OF_ORDER = "out-of-order update of a versioned table"
