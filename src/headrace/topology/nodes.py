@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headrace.core.duration import to_ms
+from headrace.core.errors import ArgumentError
 from headrace.core.record import ConsumerRecord
 from headrace.serde.serde import SerdeLike
 from headrace.topology.operators import Operator
@@ -49,7 +51,9 @@ class AutoOffsetReset:
 
     @classmethod
     def by_duration(cls, duration: timedelta) -> AutoOffsetReset:
-        """At the first record that is not older than `duration`."""
+        """At the first record that is not older than `duration`, which must not be negative."""
+        if to_ms(duration, "The duration of an offset reset") < 0:
+            raise ArgumentError(f"The duration of an offset reset can't be negative: {duration}")
         return cls("by_duration", duration)
 
 
