@@ -36,6 +36,8 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@# Where Python may not write bytecode by itself, each start would compile everything anew.
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 clean:

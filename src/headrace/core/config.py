@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.errors import ConfigError
 
@@ -53,8 +52,7 @@ def _serde(value: Any) -> str | None:
     return None if hasattr(value, "deserialize") else "must be a serde, such as serdes.string()"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting. `kind` is the type of its value, or None for any (a serde, a function)."""
 
     key: str

@@ -12,9 +12,8 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ProducerRecord, RecordMetadata, TaskId
@@ -30,8 +29,7 @@ class Result(Enum):
     RETRY = "retry"
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A handler's decision, and the records to send to a dead-letter topic with it."""
 
     result: Result
@@ -64,8 +62,7 @@ class Stage(Enum):
     SERIALIZE_VALUE = "serialize the value"
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorContext:
+class ErrorContext(NamedTuple):
     """Where an error happened: the input record that led to it, and the node it happened in.
 
     `raw_key` and `raw_value` are the bytes of the input record, where they are still known.

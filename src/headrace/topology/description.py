@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.hash_order import TreeSet, copied_set_order, grown_set_order
 from headrace.topology.mermaid import flowchart
@@ -17,8 +16,7 @@ from headrace.topology.nodes import Node, ProcessorNode, SinkNode, SourceNode, T
 from headrace.topology.subtopologies import Subtopology, parents
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDescription:
+class SourceDescription(NamedTuple):
     """Reads `topics`, or the topics whose names match `pattern`."""
 
     name: str
@@ -31,8 +29,7 @@ class SourceDescription:
         return f"Source: {self.name} (topics: {topics})\n      --> {_names(self.successors)}"
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessorDescription:
+class ProcessorDescription(NamedTuple):
     name: str
     stores: tuple[str, ...]
     predecessors: tuple[str, ...]
@@ -45,8 +42,7 @@ class ProcessorDescription:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SinkDescription:
+class SinkDescription(NamedTuple):
     """Writes to `topic`, or if that is None to what the function `extractor` names."""
 
     name: str
@@ -65,8 +61,7 @@ class SinkDescription:
 NodeDescription = SourceDescription | ProcessorDescription | SinkDescription
 
 
-@dataclass(frozen=True, slots=True)
-class SubtopologyDescription:
+class SubtopologyDescription(NamedTuple):
     """`nodes`: those with the most nodes after them first."""
 
     id: int
@@ -77,8 +72,7 @@ class SubtopologyDescription:
         return f"Sub-topology: {self.id}\n{nodes}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalStoreDescription:
+class GlobalStoreDescription(NamedTuple):
     """A global store is numbered like a sub-topology, but has no tasks."""
 
     id: int
@@ -96,8 +90,7 @@ class GlobalStoreDescription:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyDescription:
+class TopologyDescription(NamedTuple):
     """What `Topology.describe` returns. `str()` of it is Kafka Streams' text."""
 
     subtopologies: tuple[SubtopologyDescription, ...]

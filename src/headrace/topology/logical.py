@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from headrace.core.errors import TopologyError
 from headrace.serde.serde import SerdeLike
@@ -98,8 +99,7 @@ class LogicalNode:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class Consumption:
+class Consumption(NamedTuple):
     """How topics are read."""
 
     key_serde: SerdeLike = None
@@ -256,8 +256,7 @@ def write_processor(
         topology.connect(name, *connected)
 
 
-@dataclass(frozen=True, slots=True)
-class RepartitionNames:
+class RepartitionNames(NamedTuple):
     topic: str
     sink: str
     filter: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.core.errors import ArgumentError
 from headrace.topology.logical import LogicalNode, Processing, write_processor
@@ -32,8 +32,7 @@ class JoinWindowing(Processing):
         self.store = store
 
 
-@dataclass(frozen=True, slots=True)
-class JoinSideParts:
+class JoinSideParts(NamedTuple):
     """One side of a stream-stream join: its processor, and where its records are kept."""
 
     name: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
@@ -27,8 +26,7 @@ Partitioner = Callable[[str, Any, Any, int], "int | set[int] | None"]
 to each; an empty set drops it), or None: the default partitioner decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class AutoOffsetReset:
+class AutoOffsetReset(NamedTuple):
     """Where to begin in a topic that has no committed position."""
 
     strategy: str
@@ -57,8 +55,7 @@ class AutoOffsetReset:
         return cls("by_duration", duration)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNode:
+class SourceNode(NamedTuple):
     """Reads topics, by name or by pattern (which must match the whole name).
 
     A topic of an internal source is named without the application id in front.
@@ -73,8 +70,7 @@ class SourceNode:
     offset_reset: AutoOffsetReset | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessorNode:
+class ProcessorNode(NamedTuple):
     """`operator` says what it does. `stores` are the names of the stores it may use, in order."""
 
     name: str
@@ -83,8 +79,7 @@ class ProcessorNode:
     stores: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SinkNode:
+class SinkNode(NamedTuple):
     """Writes to a topic, or to the one that an extractor names for each record."""
 
     name: str

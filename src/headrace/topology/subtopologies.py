@@ -7,13 +7,12 @@ one partition of one sub-topology.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headrace.topology.nodes import Node, ProcessorNode, SourceNode
 
 
-@dataclass(frozen=True, slots=True)
-class Subtopology:
+class Subtopology(NamedTuple):
     """`nodes` are in the order in which they were added to the topology.
 
     A global one fills a global store in every process; it has no tasks.

@@ -232,7 +232,7 @@ class Topology:
                 f"State stores {_names(stores)} can't be connected to {processor!r}, which is a "
                 "source or a sink. Only processors use stores."
             )
-        self._nodes[processor] = replace(node, stores=tuple(dict.fromkeys(node.stores + stores)))
+        self._nodes[processor] = node._replace(stores=tuple(dict.fromkeys(node.stores + stores)))
 
     def add_internal_topic(self, name: str, partitions: int | None = None) -> None:
         """Say that a topic is the application's own; its name is given without the application id.
@@ -289,7 +289,7 @@ class Topology:
         self._global_stores.append(spec.name)
         self._global_topics.update(source.topics)
         self._insert(source)
-        self._insert(replace(processor, parents=(source.name,), stores=(spec.name,)))
+        self._insert(processor._replace(parents=(source.name,), stores=(spec.name,)))
         self.connect_source_store_and_topic(spec.name, source.topics[0])
 
     # What a runtime reads
