@@ -18,7 +18,6 @@ from headrace import (
     SlidingWindows,
     TimeWindows,
     UnlimitedWindows,
-    Window,
 )
 from headrace.core.windowed import LONG_MAX
 
@@ -32,7 +31,6 @@ def test_tumbling_windows() -> None:
     assert (windows.size_ms, windows.advance_ms, windows.grace_ms) == (10, 10, 5)
     assert windows.retention_ms == 15
     assert [list(windows.starts_for(time)) for time in (0, 9, 10)] == [[0], [0], [10]]
-    assert windows.window(10) == Window(10, 20)
     assert TimeWindows.of_size(ms(10)).grace_ms == 0
 
 
@@ -47,7 +45,6 @@ def test_hopping_windows_are_all_that_hold_the_time(size: int, advance: int, tim
 def test_unlimited_windows() -> None:
     windows = UnlimitedWindows.of(start_ms=5)
     assert [list(windows.starts_for(time)) for time in (4, 5, 99)] == [[], [5], [5]]
-    assert windows.window(5) == Window(5, LONG_MAX)
     assert (windows.size_ms, windows.grace_ms, windows.retention_ms) == (LONG_MAX, 0, LONG_MAX)
     assert UnlimitedWindows.of().start_ms == 0
 

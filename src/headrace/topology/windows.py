@@ -9,7 +9,7 @@ from enum import Enum
 
 from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
-from headrace.core.windowed import LONG_MAX, Window
+from headrace.core.windowed import LONG_MAX
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -67,10 +67,6 @@ class TimeWindows:
         first = max(0, timestamp - self.size_ms + self.advance_ms)
         return iter(range(first - first % self.advance_ms, timestamp + 1, self.advance_ms))
 
-    def window(self, start: int) -> Window:
-        """The window that begins at `start`."""
-        return Window(start, start + self.size_ms)
-
 
 @dataclass(frozen=True, slots=True)
 class UnlimitedWindows:
@@ -103,10 +99,6 @@ class UnlimitedWindows:
     def starts_for(self, timestamp: int) -> Iterator[int]:
         """The start of the window, if it holds `timestamp`."""
         return iter((self.start_ms,) if timestamp >= self.start_ms else ())
-
-    def window(self, start: int) -> Window:
-        """The window that begins at `start`."""
-        return Window(start, LONG_MAX)
 
 
 @dataclass(frozen=True, slots=True)
