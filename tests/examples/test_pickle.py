@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from importlib import import_module
 
-import cloudpickle
 import pytest
+from pyspark import cloudpickle
 
 from headrace import StreamsBuilder, Topology, serdes
 from headrace.testing import TopologyTestDriver
@@ -24,7 +24,7 @@ NAMES = [
 
 
 def sent(topology: Topology) -> Topology:
-    arrived = pickle.loads(cloudpickle.dumps(topology))
+    arrived = pickle.loads(cloudpickle.dumps(topology))  # type: ignore[no-untyped-call]
     assert isinstance(arrived, Topology)
     return arrived
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headrace import serdes
 from headrace.core.config import StreamsConfig
 from headrace.core.windowed import Windowed
-from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store, in_memory
+from headrace.runtime.stores import InMemoryStorage, RecordCache, StoreEnvironment, build_store
 from headrace.topology.operators import (
     Operator,
     StreamAggregate,
@@ -58,7 +58,7 @@ def run(operator: Operator, spec: StoreSpec, records: Records) -> tuple[Any, Ben
             resolve_serde=lambda serde, role: serdes.string() if role == "key" else serdes.json(),
             log=lambda *record: None,
             cache=RecordCache(StreamsConfig()["statestore.cache.max.bytes"], bench.context),
-            ordered_map=in_memory,
+            storage=InMemoryStorage(),
         )
         return [build_store(spec, environment)]
 

@@ -12,10 +12,10 @@ from headrace.metrics.registry import Metrics
 from headrace.runtime.context import RecordContext, TaskContext
 from headrace.runtime.stores import (
     ChangelogRecord,
+    InMemoryStorage,
     RecordCache,
     StoreEnvironment,
     build_store,
-    in_memory,
 )
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology.stores import StoreSpec
@@ -36,7 +36,7 @@ class Task:
         self.cache = RecordCache(budget, self.context)
         self.changelog: list[ChangelogRecord] = []
         self.environment = StoreEnvironment(
-            self.context, _resolve, self._log, self.cache, in_memory
+            self.context, _resolve, self._log, self.cache, InMemoryStorage()
         )
 
     def build(self, spec: StoreSpec) -> Any:

@@ -1,232 +1,71 @@
-"""Settings: Kafka Streams' own keys, typed and checked."""
+"""The configuration of an application: all settings, checked, with their defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.errors import ConfigError
+from headrace.core.settings import OPTIMIZATIONS, RENAMED, SETTINGS
 
-OPTIMIZATIONS = (
-    "reuse.ktable.source.topics",
-    "merge.repartition.topics",
-    "single.store.self.join",
-)
-UPGRADABLE_VERSIONS = tuple(
-    f"{major}.{minor}"
-    for major, minor in [(2, minor) for minor in range(9)]
-    + [(3, minor) for minor in range(10)]
-    + [(4, minor) for minor in range(3)]
-)
+if TYPE_CHECKING:
+    from os import PathLike
 
-Check = Callable[[Any], "str | None"]
-"""Says what is wrong with a value, or None."""
-
-
-def _one_of(*allowed: object) -> Check:
-    def check(value: Any) -> str | None:
-        return None if value in allowed else f"must be one of {', '.join(map(repr, allowed))}"
-
-    return check
-
-
-def _at_least(minimum: int) -> Check:
-    def check(value: Any) -> str | None:
-        return None if value >= minimum else f"must be at least {minimum}"
-
-    return check
-
-
-def _optimizations(value: str) -> str | None:
-    names = [name.strip() for name in value.split(",")]
-    if names in (["none"], ["all"]) or all(name in OPTIMIZATIONS for name in names):
-        return None
-    return f"must be 'none', 'all' or a list of {', '.join(OPTIMIZATIONS)}"
-
-
-def _function(value: Any) -> str | None:
-    return None if callable(value) else "must be a function"
-
-
-def _serde(value: Any) -> str | None:
-    return None if hasattr(value, "deserialize") else "must be a serde, such as serdes.string()"
-
-
-class Setting(NamedTuple):
-    """One setting. `kind` is the type of its value, or None for any (a serde, a function)."""
-
-    key: str
-    kind: type | None
-    default: Any
-    doc: str
-    check: Check | None = None
-
-    def validated(self, value: Any) -> Any:
-        if value is None:
-            return value
-        if self.kind is None:
-            self._check(value)
-            return value
-        if self.kind is int and isinstance(value, str):
-            value = self._parsed_int(value)
-        if self.kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
-            value = value.lower() == "true"
-        if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, bool)):
-            raise ConfigError(
-                f"{self.key} must be of type {self.kind.__name__}, but is {value!r}. {self.doc}"
-            )
-        self._check(value)
-        return value
-
-    def _check(self, value: Any) -> None:
-        problem = self.check(value) if self.check else None
-        if problem:
-            raise ConfigError(f"{self.key} {problem}, but is {value!r}. {self.doc}")
-
-    def _parsed_int(self, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigError(
-                f"{self.key} must be a whole number, but is {text!r}. {self.doc}"
-            ) from None
-
-
-SETTINGS: dict[str, Setting] = {
-    setting.key: setting
-    for setting in (
-        Setting(
-            "application.id", str, "app", "Names the application: its group, topics and state."
-        ),
-        Setting("default.key.serde", None, None, "The serde of keys where none is given.", _serde),
-        Setting(
-            "default.value.serde", None, None, "The serde of values where none is given.", _serde
-        ),
-        Setting(
-            "default.timestamp.extractor",
-            None,
-            None,
-            "`extractor(record, partition_time)` for sources that have none of their own.",
-            _function,
-        ),
-        Setting(
-            "deserialization.exception.handler",
-            None,
-            None,
-            "What to do with a record that can't be deserialized.",
-            _function,
-        ),
-        Setting(
-            "processing.exception.handler",
-            None,
-            None,
-            "What to do when a processor or user function raises.",
-            _function,
-        ),
-        Setting(
-            "production.exception.handler",
-            None,
-            None,
-            "What to do with a record that can't be serialized or sent.",
-            _function,
-        ),
-        Setting(
-            "errors.dead.letter.queue.topic.name",
-            str,
-            None,
-            "The topic that the built-in handlers send failed records to.",
-        ),
-        Setting(
-            "statestore.cache.max.bytes",
-            int,
-            10 * 1024 * 1024,
-            "Memory of the record caches of a thread. 0: every update goes downstream.",
-            _at_least(0),
-        ),
-        Setting(
-            "max.task.idle.ms",
-            int,
-            0,
-            "How long a task waits for records of an empty input before it goes on without.",
-        ),
-        Setting(
-            "topology.optimization", str, "none", "Which optimisations to apply.", _optimizations
-        ),
-        Setting(
-            "dsl.store.suppliers.class",
-            str,
-            "persistent",
-            "The kind of store that the DSL uses where none is given.",
-            _one_of("persistent", "in_memory"),
-        ),
-        Setting(
-            "dsl.store.format",
-            str,
-            "default",
-            "'headers' keeps the headers of records in the stores of the DSL.",
-            _one_of("default", "headers"),
-        ),
-        Setting(
-            "ensure.explicit.internal.resource.naming",
-            bool,
-            False,
-            "Refuse topologies whose internal topics or stores have generated names.",
-        ),
-        Setting(
-            "processing.guarantee",
-            str,
-            "at_least_once",
-            "What a failure may repeat.",
-            _one_of("at_least_once", "exactly_once_v2"),
-        ),
-        Setting(
-            "upgrade.from",
-            str,
-            None,
-            "The version to upgrade from, while its instances may still be running.",
-            _one_of(*UPGRADABLE_VERSIONS),
-        ),
-        Setting(
-            "metrics.recording.level",
-            str,
-            "INFO",
-            "How much is measured.",
-            _one_of("INFO", "DEBUG", "TRACE"),
-        ),
-        Setting(
-            "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__",
-            int,
-            1000,
-            "How often, at most, unmatched join results are looked for.",
-        ),
-        Setting(
-            "__emit.interval.ms.kstreams.windowed.aggregation__",
-            int,
-            1000,
-            "How often, at most, closed windows are looked for.",
-        ),
-    )
-}
+MASK = "****"
 
 
 class StreamsConfig(Mapping[str, Any]):
-    """All settings with their defaults. An unknown or wrong one raises, and says what to do."""
+    """All settings with their defaults, and the settings of clients that were given.
 
-    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+    An unknown or wrong one raises ConfigError, and says what to do. `origins` says where settings
+    come from, for such errors. As text, it never shows a secret.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        origins: Mapping[str, str] | None = None,
+    ) -> None:
+        if isinstance(settings, StreamsConfig):
+            origins = origins or settings._origins
+            settings = settings.given()
         if not isinstance(settings, Mapping | None):
             raise ConfigError(f"Settings are a dict of names and values, not {settings!r}")
-        given = dict(settings or {})
-        unknown = [key for key in given if key not in SETTINGS]
-        if unknown:
-            raise ConfigError(" ".join(map(_unknown, unknown)))
-        self._given = frozenset(given)
-        self._values = {
-            key: setting.validated(given[key]) if key in given else setting.default
-            for key, setting in SETTINGS.items()
-        }
+        self._origins: dict[str, str] = dict(origins or {})
+        given = _current_names(settings or {})
+        values = {key: self._validated(key, value) for key, value in given.items()}
+        self._given = frozenset(values)
+        self._values = {key: setting.default for key, setting in SETTINGS.items()} | values
+
+    @classmethod
+    def load(
+        cls,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        file: str | PathLike[str] | None = None,
+        environ: Mapping[str, str] | None = None,
+        **keywords: Any,
+    ) -> StreamsConfig:
+        """Settings from everywhere. Keywords (`application_id=…` is `application.id`) go before the
+        mapping, that before variables such as HEADRACE_APPLICATION_ID, those before the file.
+
+        The file is Java properties or TOML. Variables are those of the process, or of `environ`.
+        Settings that have no effect are logged.
+        """
+        from headrace.core.config_sources import log, merged
+
+        if isinstance(settings, StreamsConfig):
+            settings = settings.given()
+        values, origins = merged(settings, file, environ, keywords)
+        config = cls(values, origins)
+        for key, why in config.without_effect().items():
+            log.warning("%s has no effect: %s", key, why)
+        return config
 
     @property
     def application_id(self) -> str:
+        """What the application is called."""
         return str(self._values["application.id"])
 
     @property
@@ -243,6 +82,63 @@ class StreamsConfig(Mapping[str, Any]):
         """Whether the setting was given, and is not only the default."""
         return key in self._given
 
+    def require(self, *keys: str) -> None:
+        """Raise ConfigError if one of the settings was not given."""
+        for key in keys:
+            if not self.is_given(key) or self[key] is None:
+                keyword = key.replace(".", "_")
+                raise ConfigError(
+                    f"{key} must be given, as {keyword}=… or as the variable "
+                    f"HEADRACE_{keyword.upper()}, for example. {SETTINGS[key].doc}"
+                )
+
+    def given(self) -> dict[str, Any]:
+        """The settings that were given."""
+        return {key: value for key, value in self._values.items() if key in self._given}
+
+    def origin(self, key: str) -> str | None:
+        """Where a setting that was given comes from, if that is known."""
+        return self._origins.get(key)
+
+    def client_settings(self, prefix: str = "") -> dict[str, str]:
+        """What was given for Kafka clients, under Java's names: without a prefix for all of them,
+        or with one ("consumer", "restore.consumer" …) and then here without it."""
+        from headrace.core.client_settings import CLIENT_SETTINGS, SHARED
+
+        start = f"{prefix}." if prefix else ""
+        return {
+            name: _text(value)
+            for key, value in self.given().items()
+            if key.startswith(start) and value is not None
+            if (name := key[len(start) :]) in CLIENT_SETTINGS or name in SHARED
+        }
+
+    def topic_settings(self) -> dict[str, str]:
+        """What was given for internal topics, with `topic.` before it."""
+        return {
+            key.removeprefix("topic."): _text(value)
+            for key, value in self.given().items()
+            if key.startswith("topic.") and value is not None
+        }
+
+    def spark_settings(self) -> dict[str, str]:
+        """What was given for Spark: its own names, which begin with `spark.`."""
+        return {
+            key: _text(value)
+            for key, value in self.given().items()
+            if key.startswith("spark.") and value is not None
+        }
+
+    def without_effect(self) -> dict[str, str]:
+        """The given settings that do nothing here, and why."""
+        from headrace.core.known_keys import why_no_effect
+
+        return {key: why for key in self._given if (why := why_no_effect(key)) is not None}
+
+    def shown(self) -> dict[str, str]:
+        """All settings as text for people, without secrets."""
+        return {key: self._shown(key) for key in self}
+
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
 
@@ -252,9 +148,53 @@ class StreamsConfig(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key!r}: {self._shown(key)}" for key in self.given())
+        return f"StreamsConfig({{{settings}}})"
 
-def _unknown(key: str) -> str:
-    import difflib  # only now: it isn't cheap to load
+    def _validated(self, key: str, value: Any) -> Any:
+        try:
+            setting = SETTINGS.get(key)
+            if setting is not None:
+                return setting.validated(value)
+            from headrace.core.known_keys import check
 
-    close = difflib.get_close_matches(key, SETTINGS, n=1)
-    return f"Unknown setting {key!r}." + (f" Did you mean {close[0]!r}?" if close else "")
+            check(key)
+            return value
+        except ConfigError as error:
+            origin = self._origins.get(key)
+            if origin is None:
+                raise
+            raise ConfigError(f"{error} (It comes from {origin}.)") from error.__cause__
+
+    def _shown(self, key: str) -> str:
+        from headrace.core.known_keys import is_secret
+
+        value = self._values[key]
+        if value is None:
+            return "None"
+        if is_secret(key):
+            return MASK
+        if hasattr(value, "deserialize"):
+            return type(value).__name__
+        return getattr(value, "__qualname__", None) or _text(value)
+
+
+def _current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = dict(settings)
+    for old, new in RENAMED.items():
+        if old in given:
+            given.setdefault(new, given.pop(old))
+    return given
+
+
+def _text(value: Any) -> str:
+    """As Kafka and Spark write values."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case timedelta():
+            return str(value // timedelta(milliseconds=1))
+        case list() | tuple():
+            return ",".join(map(_text, value))
+    return str(value)

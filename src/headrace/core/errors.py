@@ -10,7 +10,11 @@ HeadraceError
     ├── SerializationError   bytes could not be read or written
     ├── ProcessingError      a user function or processor raised
     │   └── FlushError           … when a commit flushed the record cache
-    └── HandlerError         an exception handler itself raised
+    ├── HandlerError         an exception handler itself raised
+    ├── MissingTopicError    a topic that is read isn't there: create it
+    ├── LockError            a state directory is in use: stop its user
+    ├── BrokerError          Kafka can't be reached, or refused
+    └── FencedError          another instance of the application took over
 """
 
 from __future__ import annotations
@@ -58,6 +62,26 @@ class FlushError(ProcessingError):
 
 class HandlerError(StreamsError):
     """An exception handler raised, or returned something that isn't a Response."""
+
+
+class MissingTopicError(StreamsError):
+    """A topic that the topology reads doesn't exist."""
+
+
+class LockError(StreamsError):
+    """A state directory is in use by another process."""
+
+
+class BrokerError(StreamsError):
+    """Kafka can't be reached, or refused a request. `retriable`: it may work later."""
+
+    def __init__(self, message: str, *, retriable: bool = False) -> None:
+        super().__init__(message)
+        self.retriable = retriable
+
+
+class FencedError(StreamsError):
+    """Another instance of the application took over; this one may not write any more."""
 
 
 def require(value: object, what: str) -> None:

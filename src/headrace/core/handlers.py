@@ -60,6 +60,7 @@ class Stage(Enum):
     PUNCTUATE = "punctuate"
     SERIALIZE_KEY = "serialize the key"
     SERIALIZE_VALUE = "serialize the value"
+    SEND = "send"
 
 
 class ErrorContext(NamedTuple):

@@ -25,6 +25,7 @@ from headrace.core.record import (
     RecordMetadata,
 )
 from headrace.runtime.context import TaskContext
+from headrace.runtime.stores.storage import StorageError
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -88,8 +89,8 @@ class FailureHandling:
 
     def processing_failed(self, node: str, key: Any, value: Any, error: Exception) -> None:
         """Returns if the branch of `node` is to be skipped for this record."""
-        if isinstance(error, ProcessingFailed | HandlerError):
-            # It failed further down, and was handled there.
+        if isinstance(error, ProcessingFailed | HandlerError | StorageError):
+            # It failed further down, and was handled there; or no handler can help.
             raise error
         context = self._context
         where = self._current(Stage.PROCESS, node)
@@ -103,6 +104,8 @@ class FailureHandling:
 
     def punctuation_failed(self, node: str, error: Exception) -> None:
         """Returns if the punctuation is to be skipped."""
+        if isinstance(error, StorageError):
+            raise error
         where = self._current(Stage.PUNCTUATE, node)
         if self._goes_on(self._processing, where, None, error, "processing"):
             self._context.drop(f"punctuation of {node} raised {describe(error)}")
@@ -123,6 +126,14 @@ class FailureHandling:
             f"{describe(error)}. Mend the serde of the sink, or set "
             "production.exception.handler to skip such records."
         ) from error
+
+    def sending_failed(self, record: ProducerRecord, error: StreamsError) -> None:
+        """Returns if the output record is to be skipped."""
+        where = self._current(Stage.SEND, record.topic)
+        if self._goes_on(self._production, where, record, error, "production"):
+            self._context.drop(f"could not send it to topic {record.topic}: {error}")
+            return
+        raise error
 
     def processing_error(
         self, failure: ProcessingFailed, kind: type[ProcessingError] = ProcessingError

@@ -11,16 +11,18 @@ from headrace.core.errors import ProcessingError
 from headrace.core.handlers import log_and_continue
 from headrace.core.record import ConsumerRecord, TopicPartition
 from headrace.metrics.registry import Metrics
+from headrace.runtime.stores import Storage
 from headrace.runtime.task import StreamTask, TaskSpec
 
 
 class GlobalTask:
     """Keeps the global stores of a topology up to date. A record that can't be read is skipped.
 
-    What a processor raises comes out as it is.
+    What a processor raises comes out as it is. With the storage (and its facts) of another one it
+    goes on from there; `positions` are then to be remembered, too.
     """
 
-    def __init__(self, spec: TaskSpec, clock: Clock) -> None:
+    def __init__(self, spec: TaskSpec, clock: Clock, *, storage: Storage | None = None) -> None:
         config = StreamsConfig(
             {
                 **{key: spec.config[key] for key in spec.config if spec.config.is_given(key)},
@@ -30,12 +32,23 @@ class GlobalTask:
             }
         )
         self._task = StreamTask(
-            TaskSpec(spec.id, spec.topology, spec.nodes, spec.inputs, config), clock
+            TaskSpec(spec.id, spec.topology, spec.nodes, spec.inputs, config),
+            clock,
+            storage=storage,
         )
 
     @property
     def stores(self) -> Mapping[str, Any]:
         return self._task.stores
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """The offset after the last record taken of each partition."""
+        return self._task.positions
+
+    def facts(self) -> dict[str, dict[str, int]]:
+        """As those of a StreamTask."""
+        return self._task.facts()
 
     @property
     def metrics(self) -> Metrics:

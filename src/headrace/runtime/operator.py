@@ -26,8 +26,6 @@ from headrace.topology.operators import Operator
 O = TypeVar("O", bound=Operator)
 T = TypeVar("T", bound="OperatorTime")
 
-STREAM_TIME_PREFIX = "stream-time:"
-
 _COMPILERS: dict[type, Callable[[Any, OperatorNode], Process]] = {}
 
 
@@ -39,8 +37,12 @@ class OperatorTime:
 
     __slots__ = ("stream_time",)
 
-    def __init__(self, stream_time: int = -1) -> None:
-        self.stream_time = stream_time
+    def __init__(self, remembered: Mapping[str, int]) -> None:
+        self.stream_time = remembered.get("stream-time", -1)
+
+    def metadata(self) -> dict[str, int]:
+        """What is given to the next one as `remembered`."""
+        return {"stream-time": self.stream_time}
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ class OperatorNode:
     schedule: Callable[..., Any]
     """`schedule(node_name, interval_ms, punctuation_type, callback, start_ms=None)`."""
     times: dict[str, OperatorTime]
-    """The times of all operators of the task, by the name that they are committed under."""
+    """The times of all operators of the task, by name."""
     failed: Callable[[Any, Any, Exception], None]
     guards_itself: bool = False
     on_init: list[Callable[[], None]] = field(default_factory=list)
@@ -79,12 +81,23 @@ class OperatorNode:
         """This operator's own stream time, as it was last committed."""
         return self.remembered(self.name, OperatorTime)
 
-    def remembered(self, name: str, make: Callable[[int], T]) -> T:
-        """The time called `name`, made by `make(stream_time)`; several operators may share it."""
-        name = f"{STREAM_TIME_PREFIX}{name}"
+    def remembered(self, name: str, make: Callable[[Mapping[str, int]], T]) -> T:
+        """The time called `name`, made by `make(remembered)`; several operators may share it."""
         if name not in self.times:
-            self.times[name] = make(self.context.processor_metadata.get(name, -1))
+            committed, end = self.context.processor_metadata, f":{name}"
+            self.times[name] = make(
+                {key.removesuffix(end): committed[key] for key in committed if key.endswith(end)}
+            )
         return cast(T, self.times[name])
+
+
+def metadata_of(times: Mapping[str, OperatorTime]) -> dict[str, int]:
+    """As it is committed: `stream-time:<name>`, and what else there is to remember."""
+    return {
+        f"{what}:{name}": number
+        for name, time in times.items()
+        for what, number in time.metadata().items()
+    }
 
 
 def compiles(

@@ -15,6 +15,7 @@ from headrace.core.record import (
     ConsumerRecord,
     Header,
     Headers,
+    ProducerRecord,
     TaskId,
     TopicPartition,
 )
@@ -23,15 +24,16 @@ from headrace.runtime import operators as _operators  # noqa: F401  registers th
 from headrace.runtime.context import NO_RECORD, RawRecord, RecordContext, TaskContext
 from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe, users_part
 from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
+from headrace.runtime.operator import metadata_of
 from headrace.runtime.processor import ReadOnlyStore
-from headrace.runtime.punctuation import PunctuationQueue, Schedule
+from headrace.runtime.punctuation import PunctuationQueue, Punctuations, Schedule, is_punctuation
 from headrace.runtime.serdes import SerdeResolver
 from headrace.runtime.stores import (
-    OrderedMap,
+    InMemoryStorage,
     RecordCache,
+    Storage,
     StoreEnvironment,
     build_store,
-    in_memory,
 )
 from headrace.runtime.wiring import Wiring
 from headrace.topology.nodes import ProcessorNode, SourceNode
@@ -74,7 +76,9 @@ class StreamTask:
 
     It neither reads nor writes Kafka, and doesn't know when a commit is due. Call `commit` to have
     held-back updates flushed; what is then in the outbox, `positions` and `metadata` belong
-    together. `ordered_map(name)` makes the maps that persistent stores keep their entries in.
+    together, and with them what is in `storage` and `facts`. A task that is given the storage (with
+    the facts) and the metadata of another one goes on where that one was committed.
+    `restore(task)` is called when its stores are there and its processors not initialized yet.
     """
 
     def __init__(
@@ -84,12 +88,19 @@ class StreamTask:
         *,
         global_stores: Mapping[str, Any] | None = None,
         metadata: Mapping[str, int] | None = None,
-        ordered_map: Callable[[str], OrderedMap] = in_memory,
+        storage: Storage | None = None,
+        restore: Callable[[StreamTask], None] | None = None,
     ) -> None:
         self.id = spec.id
         self.metrics = Metrics(str(spec.id))
         self.context = TaskContext(spec.id, spec.config, clock, self.metrics)
-        self.context.processor_metadata.update(metadata or {})
+        metadata = metadata or {}
+        self.context.processor_metadata.update(
+            {name: number for name, number in metadata.items() if not is_punctuation(name)}
+        )
+        self._punctuations = Punctuations(metadata)
+        self._stream_time_punctuations = self._punctuations.stream_time
+        self._wall_clock_punctuations = self._punctuations.wall_clock
         self.outbox: list[Any] = []
         """What was sent, as tuples with the fields of ProducerRecord, in order."""
         self.positions: dict[TopicPartition, int] = {}
@@ -97,9 +108,7 @@ class StreamTask:
         self._spec = spec
         self._resolve_serde = SerdeResolver(spec.config)
         self._failures = FailureHandling(self.context, self.outbox)
-        self._stream_time_punctuations = PunctuationQueue()
-        self._wall_clock_punctuations = PunctuationQueue()
-        self.stores = self._build_stores(ordered_map)
+        self.stores = self._build_stores(storage or InMemoryStorage())
         self._wired = Wiring(
             topology=spec.topology,
             context=self.context,
@@ -118,7 +127,11 @@ class StreamTask:
             [RecordQueue(part, self._source(name)) for part, name in spec.inputs.items()],
             spec.config["max.task.idle.ms"],
         )
-        self._initialize()
+        if restore is not None:
+            restore(self)
+        for name, init in self._wired.on_init:
+            _run(name, init, "initialized")
+        self._punctuations.initialized()
 
     # Input
 
@@ -212,6 +225,12 @@ class StreamTask:
         # Nobody will ask for the bytes: a cache need not keep them with every update.
         return zip(columns.offsets, repeat(None), repeat(None), strict=False)
 
+    @property
+    def takes_record_timestamps(self) -> bool:
+        """Whether the order of records can be told without reading them."""
+        sources = (queue.source for queue in self._group.queues.values())
+        return all(source.timestamp_of is fail_on_invalid for source in sources)
+
     def partition_time(self, partition: TopicPartition) -> int:
         """The highest timestamp processed of a partition; -1 before the first."""
         return self._group.queues[partition].partition_time
@@ -237,14 +256,30 @@ class StreamTask:
         """When the next one is due; NEVER if there is none."""
         return self._wall_clock_punctuations.next_due
 
+    # Output
+
+    def sending_failed(self, record: ProducerRecord, error: StreamsError) -> None:
+        """Ask the production handler about a record that could not be sent; raises if it says to
+        fail."""
+        self._failures.sending_failed(record, error)
+
     # State
 
     @property
     def metadata(self) -> dict[str, int]:
-        """What operators want to find again after a restart; it is to be committed with the
-        positions, and given to the next task of this partition."""
-        times = {name: time.stream_time for name, time in self._wired.times.items()}
-        return {**self.context.processor_metadata, **times}
+        """What operators want to find again after a restart, and when punctuations are due; it is
+        to be committed with the positions, and given to the next task of this partition."""
+        return {
+            **self.context.processor_metadata,
+            **metadata_of(self._wired.times),
+            **self._punctuations.metadata(),
+        }
+
+    def facts(self) -> dict[str, dict[str, int]]:
+        """What the stores want to find again besides what is in the storage, by store. To be asked
+        for after a commit, and saved with the storage."""
+        facts = {name: store.facts() for name, store in self.stores.items()}
+        return {name: found for name, found in facts.items() if found}
 
     def commit(self) -> None:
         """Flush the record caches: updates that were held back go downstream and to changelogs."""
@@ -274,13 +309,13 @@ class StreamTask:
 
     # How it is put together
 
-    def _build_stores(self, ordered_map: Callable[[str], OrderedMap]) -> dict[str, Any]:
+    def _build_stores(self, storage: Storage) -> dict[str, Any]:
         environment = StoreEnvironment(
             context=self.context,
             resolve_serde=self._resolve_serde,
             log=self._log,
             cache=RecordCache(self._spec.config["statestore.cache.max.bytes"], self.context),
-            ordered_map=ordered_map,
+            storage=storage,
         )
         specs = self._spec.topology.stores
         names: dict[str, None] = {}
@@ -339,10 +374,6 @@ class StreamTask:
             return f"{self.context.application_id}-{topic}"
         return topic
 
-    def _initialize(self) -> None:
-        for name, init in self._wired.on_init:
-            _run(name, init, "initialized")
-
     def _process(self, source: Source, record: StampedRecord) -> None:
         context, raw = self.context, record.raw
         context.restore(
@@ -374,17 +405,7 @@ class StreamTask:
     ) -> Schedule:
         by_stream_time = kind is PunctuationType.STREAM_TIME
         now = self.context.stream_time if by_stream_time else self.context.clock.now_ms()
-        if start_ms is None:
-            # Stream time counts from the epoch on, the wall clock from now on.
-            start_ms = 0 if by_stream_time else now + interval_ms
-            schedule = Schedule(start_ms, 0, interval_ms, node, callback)
-        else:
-            schedule = Schedule(start_ms, 0, interval_ms, node, callback)
-            if start_ms < now:
-                schedule.advance_past(now)
-        queue = self._stream_time_punctuations if by_stream_time else self._wall_clock_punctuations
-        queue.add(schedule)
-        return schedule
+        return self._punctuations.schedule(node, interval_ms, kind, callback, start_ms, now)
 
     def _punctuate(self, queue: PunctuationQueue, now: int) -> None:
         self.metrics.punctuated.record(queue.punctuate(now, self._fire))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -186,11 +186,14 @@ class TopologyTestDriver:
             )
             for task in self._tasks
         }
-        self._start({task: metadata for task, (_, metadata) in committed.items()})
-        for task in self._tasks:
+
+        def restore(task: StreamTask) -> None:
             for partition, position, partition_time in committed[task.id][0]:
                 task.resume_at(partition, position, partition_time)
             self._restore(task)
+
+        self._start({task: metadata for task, (_, metadata) in committed.items()}, restore)
+        for task in self._tasks:
             for partition in self._layout.inputs(task.id):
                 waiting = self._log.read(partition, task.positions.get(partition, 0))
                 task.add_records(partition, waiting)
@@ -218,7 +221,11 @@ class TopologyTestDriver:
 
     # How it works
 
-    def _start(self, metadata: Mapping[TaskId, Mapping[str, int]] | None = None) -> None:
+    def _start(
+        self,
+        metadata: Mapping[TaskId, Mapping[str, int]] | None = None,
+        restore: Callable[[StreamTask], None] | None = None,
+    ) -> None:
         self._global = None
         global_spec = self._layout.global_task()
         if global_spec is not None:
@@ -232,6 +239,7 @@ class TopologyTestDriver:
                 self.clock,
                 global_stores=global_stores,
                 metadata=(metadata or {}).get(spec.id),
+                restore=restore,
             )
             for spec in self._layout.tasks()
         ]

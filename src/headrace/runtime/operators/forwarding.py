@@ -42,11 +42,13 @@ make_windowed: Callable[[tuple[Any, Window]], Windowed[Any]] = partial(tuple.__n
 
 def forward_flushed(node: OperatorNode) -> FlushListener:
     """The listener that forwards what a cache writes out. The registers are already those of the
-    update; only its timestamp may be another."""
-    forward_at, forward = node.context.forward_at, node.forward
+    update; only its timestamp may be another, and it need not be put back: the next update brings
+    its own."""
+    context, forward = node.context, node.forward
 
     def listener(key: Any, new: Any, old: Any, timestamp: int) -> None:
-        forward_at(forward, key, make_change((new, old, True)), timestamp)
+        context.timestamp = timestamp
+        forward(key, make_change((new, old, True)))
 
     return listener
 

@@ -11,7 +11,7 @@ before removes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.core.windowed import LONG_MAX
@@ -43,10 +43,13 @@ class TimeTracker(OperatorTime):
 
     __slots__ = ("min_time", "next_emit")
 
-    def __init__(self, stream_time: int = -1) -> None:
-        super().__init__(stream_time)
-        self.min_time = LONG_MAX
+    def __init__(self, remembered: Mapping[str, int]) -> None:
+        super().__init__(remembered)
+        self.min_time = remembered.get("min-time", LONG_MAX)
         self.next_emit = 0
+
+    def metadata(self) -> dict[str, int]:
+        return {**super().metadata(), "min-time": self.min_time}
 
 
 def as_side(joiner: Function, with_key: bool, side: JoinSide) -> Join:

@@ -140,10 +140,14 @@ def _derive_into_store(
 
 @compiles(TableToStream)
 def compile_table_to_stream(operator: TableToStream, node: OperatorNode) -> Process:
-    forward = node.forward
+    forward, failed = node.forward, node.failed
+    node.guards_itself = True
 
     def process(key: Any, change: Change) -> None:
-        forward(key, change.new)
+        try:
+            forward(key, change.new)
+        except Exception as error:
+            failed(key, change, error)
 
     return process
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from headrace.core.config import StreamsConfig
 from headrace.runtime.stores.buffer import Eviction
 from headrace.runtime.stores.cache import RecordCache
-from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment, in_memory
+from headrace.runtime.stores.environment import ChangelogRecord, StoreEnvironment
 from headrace.runtime.stores.join_buffer import JoinBuffer
 from headrace.runtime.stores.key_value import (
     KeyValueStore,
@@ -19,6 +19,7 @@ from headrace.runtime.stores.key_value import (
 from headrace.runtime.stores.ordered_map import InMemoryOrderedMap, OrderedMap
 from headrace.runtime.stores.outer_join import OuterJoinStore
 from headrace.runtime.stores.session import SessionStore
+from headrace.runtime.stores.storage import InMemoryStorage, Storage, StorageError
 from headrace.runtime.stores.store import FlushListener, Store
 from headrace.runtime.stores.suppress_buffer import SuppressBuffer
 from headrace.runtime.stores.versioned import VersionedKeyValueStore
@@ -45,6 +46,7 @@ __all__ = [
     "Eviction",
     "FlushListener",
     "InMemoryOrderedMap",
+    "InMemoryStorage",
     "JoinBuffer",
     "JoinWindowStore",
     "KeyValueStore",
@@ -52,6 +54,8 @@ __all__ = [
     "OuterJoinStore",
     "RecordCache",
     "SessionStore",
+    "Storage",
+    "StorageError",
     "Store",
     "StoreEnvironment",
     "SubscriptionStore",
@@ -61,20 +65,17 @@ __all__ = [
     "VersionedKeyValueStore",
     "WindowStore",
     "build_store",
-    "in_memory",
 ]
 
 Spec = TypeVar("Spec", bound=StoreSpec)
 
 
 def build_store(spec: StoreSpec, environment: StoreEnvironment) -> Any:
-    """The store that a spec describes, open and empty.
+    """The store that a spec describes, open, with what the storage has of it.
 
     What the spec leaves to the settings (`backend` or `headers` None) is taken from them.
     """
     spec = _with_backend(spec, environment.context.config)
-    if spec.backend is not Backend.PERSISTENT:
-        environment = replace(environment, ordered_map=in_memory)
     return _BUILDERS[type(spec)](spec, environment)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, Final
 
 from headrace.core.record import Header
-from headrace.runtime.context import RawRecord, TaskContext
+from headrace.runtime.context import NO_RECORD, TaskContext
 from headrace.runtime.stores.ordered_map import KeyIndex
 
 UNKNOWN: Final = object()
@@ -31,59 +31,32 @@ Aggregation = Callable[[bytes, Any, Any, int], None]
 tick = count().__next__
 """Numbers uses and updates of entries, so that they can be put in order when that is needed."""
 
+CacheEntry = tuple[
+    int, Sequence[Header], "str | None", int, int, "bytes | None", "bytes | None",
+    bytes, "bytes | None", Any, int, int, int,
+]  # fmt: skip
+"""The last update of a key: the registers of the record that made it, then key, raw, value and
+timestamp, then when it was made (see `tick`) and how much it takes up.
 
-class CacheEntry:
-    """The last update of a key. `raw` None is a deletion.
+`raw` None is a deletion. `value` is the value that `raw` was made of, or UNKNOWN. `timestamp` is
+the value's own, which only timestamped stores use.
 
-    `value` is the value that `raw` was made of, or UNKNOWN. `timestamp` is the value's own, which
-    only timestamped stores use. `used` and `updated` tell when that was last (see `tick`). The
-    registers of the update are kept with it, `record_timestamp` and those that follow. A `plain`
-    entry is dirty, no deletion, and has no headers.
-    """
+A plain tuple, made anew by every update: the garbage collector looks once at a tuple that has
+nothing but bytes and numbers, while it would go through a million objects again and again.
+"""
 
-    __slots__ = (
-        "dirty", "headers", "key", "key_size", "partition", "plain", "raw", "raw_size", "record",
-        "record_timestamp", "size", "timestamp", "topic", "updated", "used", "value",
-    )  # fmt: skip
+KEY: Final = 7
+RAW: Final = 8
+VALUE: Final = 9
+TIMESTAMP: Final = 10
+_UPDATED: Final = 11
+_SIZE: Final = 12
 
-    def __init__(self, key: bytes, key_size: int) -> None:
-        self.key = key
-        self.key_size = key_size
-        self.raw: bytes | None = None
-        self.value: Any = UNKNOWN
-        self.timestamp = 0
-        self.dirty = False
-        self.plain = False
-        self.raw_size = 0
-        self.size = 0
-        self.used = 0
-        self.updated = 0
-        self.record_timestamp: int
-        self.headers: Sequence[Header]
-        self.topic: str | None
-        self.partition: int
-        self.record: RawRecord
+_NOT_UPDATED: Final = -1
+"""When an entry was made that was only read from the store."""
 
-    def update(self) -> Update:
-        return (
-            self.record_timestamp,
-            self.headers,
-            self.topic,
-            self.partition,
-            self.record,
-            self.key,
-            self.raw,
-            self.value,
-            self.timestamp,
-        )
-
-
-Update = tuple[int, Sequence[Header], "str | None", int, RawRecord, bytes, "bytes | None", Any, int]
-"""The registers of the record that made an update, then key, raw, value and timestamp."""
-
-Write = Callable[[bytes, "bytes | None", Any, int], None]
-"""`write(key, raw, value, timestamp)` writes an update out; the registers are those of the record
-that made it."""
+Write = Callable[[list[CacheEntry]], None]
+"""`write(updates)` writes updates out in their order, each with the registers of its record."""
 
 
 class RecordCache:
@@ -105,14 +78,11 @@ class RecordCache:
 
 
 class StoreCache:
-    """The cached entries of one store, by store key.
-
-    Who reads `entries` directly marks what it finds as used: `entry.used = tick()`.
-    """
+    """The cached entries of one store, by store key."""
 
     __slots__ = (
-        "_context", "_dirty", "_eldest", "_index", "_key_overhead", "_shared", "_value_overhead",
-        "_write", "entries", "size",
+        "_clean_before", "_context", "_dirty", "_eldest", "_index", "_key_overhead", "_read",
+        "_shared", "_value_overhead", "_write", "entries", "size",
     )  # fmt: skip
 
     def __init__(
@@ -124,8 +94,13 @@ class StoreCache:
         self._key_overhead = _FIXED_SIZE + key_overhead
         self._value_overhead = value_overhead
         self.entries: dict[bytes, CacheEntry] = {}
-        self._dirty: list[CacheEntry] = []
-        self._eldest: Iterator[tuple[int, CacheEntry]] = iter(())
+        self._read: dict[bytes, int] = {}
+        """When entries were last read, if they were."""
+        self._dirty: list[bytes] = []
+        """The keys of the entries that were not written yet."""
+        self._clean_before = 0
+        """Entries that were updated before this `tick` are written."""
+        self._eldest: Iterator[tuple[int, bytes]] = iter(())
         self._index = KeyIndex(self.entries)
         self.size = 0
 
@@ -133,112 +108,122 @@ class StoreCache:
         """Take an update made by the current record. May write entries out, and so forward."""
         context, shared = self._context, self._shared
         topic, headers = context.topic, context.headers
-        entry = self.entries.get(key)
-        if entry is None:
-            entry = self._insert(key)
-        if not entry.dirty:
-            entry.dirty = True
-            self._dirty.append(entry)
-        entry.used = entry.updated = tick()
-        entry.raw = raw
-        entry.value = value
-        entry.timestamp = timestamp
-        entry.record_timestamp = context.timestamp
-        entry.headers = headers
-        entry.topic = topic
-        entry.partition = context.partition
-        entry.record = context.record
-        size = entry.key_size
+        size = self._key_overhead + len(key)
         if raw is not None:
-            entry.raw_size = len(raw)
-            size += entry.raw_size + self._value_overhead
+            size += len(raw) + self._value_overhead
         if topic is not None:
             size += len(topic)
         if headers:
             size += _size_of(headers)
-        entry.plain = raw is not None and not headers
-        if size != entry.size:
-            self.size += size - entry.size
-            shared.size += size - entry.size
-            entry.size = size
+        entry = self.entries.get(key)
+        if entry is None:
+            growth = size
+            self._dirty.append(key)
+            if self._index.touched is not None:
+                self._index.touched.add(key)
+        else:
+            key = entry[KEY]
+            growth = size - entry[_SIZE]
+            if entry[_UPDATED] < self._clean_before:
+                self._dirty.append(key)
+        offset, record_key, record_value = context.record
+        self.entries[key] = (
+            context.timestamp, headers, topic, context.partition, offset, record_key, record_value,
+            key, raw, value, timestamp, tick(), size,
+        )  # fmt: skip
+        self.size += growth
+        shared.size += growth
         if shared.size > shared.budget:
             self._evict()
 
     def aggregation(
         self,
         serialize: Callable[[Any], bytes],
-        read: Callable[[bytes], tuple[Any, int] | None],
+        deserialize: Callable[[bytes], Any],
+        load: Callable[[bytes], tuple[Any, int] | None],
         initializer: Callable[[], Any],
         aggregator: Callable[[Any, Any, Any], Any],
     ) -> Aggregation:
         """Reads a value, aggregates and puts in one step: the whole work of most records.
 
-        `read(store_key)` gives what is behind the cache, or has no shared value in it.
+        `load(store_key)` gives the value and the timestamp that are behind the cache.
         """
-        context, find, put = self._context, self.entries.get, self.put
+        context, shared, put = self._context, self._shared, self.put
+        entries, find = self.entries, self.entries.get
 
         def aggregate(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
             entry = find(store_key)
-            if entry is None or entry.value is UNKNOWN:
-                found = read(store_key)
+            if entry is None:
+                found = load(store_key)
                 if found is None:
                     old = initializer()
                 else:
                     old, latest = found
                     timestamp = max(timestamp, latest)
                 new = aggregator(key, value, old)
+                raw = None if new is None else serialize(new)
             else:
-                if entry.timestamp > timestamp:
-                    timestamp = entry.timestamp
-                old = entry.value
+                _, headers, topic, _, _, _, _, store_key, before, old, latest, updated, size = entry
+                if before is None:
+                    old = initializer()
+                else:
+                    if latest > timestamp:
+                        timestamp = latest
+                    if old is UNKNOWN:
+                        old = deserialize(before)
                 new = aggregator(key, value, old)
-                if entry.plain and type(new) is type(old) and not context.headers:
-                    raw = serialize(new)
-                    if len(raw) == entry.raw_size and entry.topic is context.topic:
-                        # As large as before: `put` would account for nothing.
-                        entry.used = entry.updated = tick()
-                        entry.raw = raw
-                        entry.value = new
-                        entry.timestamp = timestamp
-                        entry.record_timestamp = context.timestamp
-                        entry.partition = context.partition
-                        entry.record = context.record
-                        return
-            shared = new if type(new) in IMMUTABLE else UNKNOWN
-            put(store_key, None if new is None else serialize(new), shared, timestamp)
+                raw = None if new is None else serialize(new)
+                if (
+                    before is not None
+                    and raw is not None
+                    and len(raw) == len(before)
+                    and topic is context.topic
+                    and not headers
+                    and not context.headers
+                    and updated >= self._clean_before
+                    and shared.size <= shared.budget
+                ):
+                    # Dirty already, and as large as before: `put` would do no more than this.
+                    offset, record_key, record_value = context.record
+                    entries[store_key] = (
+                        context.timestamp, headers, topic, context.partition,
+                        offset, record_key, record_value,
+                        store_key, raw, new if type(new) in IMMUTABLE else UNKNOWN, timestamp,
+                        tick(), size,
+                    )  # fmt: skip
+                    return
+            put(store_key, raw, new if type(new) in IMMUTABLE else UNKNOWN, timestamp)
 
         return aggregate
 
     def put_clean(self, key: bytes, raw: bytes, timestamp: int) -> None:
         """Keep what was read from the store, which is not in the cache."""
-        entry = self._insert(key)
-        entry.used = tick()
-        entry.raw = raw
-        entry.timestamp = timestamp
-        entry.size = entry.key_size + len(raw) + self._value_overhead
-        self.size += entry.size
-        self._shared.size += entry.size
+        size = self._key_overhead + len(key) + len(raw) + self._value_overhead
+        self.entries[key] = (*NO_RECORD, key, raw, UNKNOWN, timestamp, _NOT_UPDATED, size)
+        self._read[key] = tick()
+        if self._index.touched is not None:
+            self._index.touched.add(key)
+        self.size += size
+        self._shared.size += size
         self._evict()
 
     def get(self, key: bytes) -> CacheEntry | None:
         entry = self.entries.get(key)
         if entry is not None:
-            entry.used = tick()
+            self._read[key] = tick()
         return entry
 
     def between(
         self, low: bytes | None, high: bytes | None, *, high_inclusive: bool = True
     ) -> list[CacheEntry]:
         """Entries in the order of their keys, deletions included; they count as used."""
-        entries = self.entries
+        entries, read = self.entries, self._read
         if not entries or (low is not None and high is not None and low > high):
             return []
-        found = [
-            entries[key] for key in self._index.between(low, high, high_inclusive=high_inclusive)
-        ]
-        for entry in found:
-            entry.used = tick()
-        return found
+        found = self._index.between(low, high, high_inclusive=high_inclusive)
+        for key in found:
+            read[key] = tick()
+        return [entries[key] for key in found]
 
     def flush(self) -> None:
         """Write what was not written yet, in the order of the last updates."""
@@ -251,21 +236,24 @@ class StoreCache:
         self._shared.size -= self.size
         self.size = 0
         self.entries.clear()
+        self._read.clear()
         self._dirty.clear()
         self._eldest = iter(())
         self._index.reset()
 
-    def _insert(self, key: bytes) -> CacheEntry:
-        entry = self.entries[key] = CacheEntry(key, self._key_overhead + len(key))
+    def _remove(self, key: bytes) -> CacheEntry:
+        entry = self.entries.pop(key)
+        self._read.pop(key, None)
+        self.size -= entry[_SIZE]
         if self._index.touched is not None:
             self._index.touched.add(key)
         return entry
 
-    def _remove(self, entry: CacheEntry) -> None:
-        del self.entries[entry.key]
-        self.size -= entry.size
-        if self._index.touched is not None:
-            self._index.touched.add(entry.key)
+    def _is_dirty(self, entry: CacheEntry) -> bool:
+        return entry[_UPDATED] >= self._clean_before
+
+    def _last_used(self, entry: CacheEntry) -> int:
+        return max(entry[_UPDATED], self._read.get(entry[KEY], 0))
 
     def _evict(self) -> None:
         # Writing forwards, and that may come back here for this store or another one. What such a
@@ -274,60 +262,36 @@ class StoreCache:
         shared = self._shared
         while shared.size > shared.budget and self.entries:
             before = self.size
-            entry = self._least_recently_used()
-            self._remove(entry)
-            if entry.dirty:
+            entry = self._remove(self._least_recently_used())
+            if self._is_dirty(entry):
                 self._flush(entry)
             shared.size += self.size - before
 
-    def _least_recently_used(self) -> CacheEntry:
+    def _least_recently_used(self) -> bytes:
         # The queue is in order as of when it was made. An entry that was used since then comes
         # after all that were not, so the first one that wasn't is the one.
         while True:
-            for used, entry in self._eldest:
-                if entry.used == used and self.entries.get(entry.key) is entry:
-                    return entry
-            in_order = sorted(self.entries.values(), key=attrgetter("used"))
-            self._eldest = iter([(entry.used, entry) for entry in in_order])
+            for used, key in self._eldest:
+                entry = self.entries.get(key)
+                if entry is not None and self._last_used(entry) == used:
+                    return key
+            self._eldest = iter(sorted((self._last_used(e), e[KEY]) for e in self.entries.values()))
 
     def _flush(self, evicted: CacheEntry | None = None) -> None:
-        entries = sorted(self._dirty, key=attrgetter("updated"))
+        # The entries are never changed, so these are as they are now: what follows from one update
+        # may bring another of the same key.
+        entries = self.entries
+        updates = [update for update in map(entries.get, self._dirty) if update is not None]
+        updates.sort(key=itemgetter(_UPDATED))
+        deleted = [update[KEY] for update in updates if update[RAW] is None]
+        if evicted is not None:
+            updates.insert(0, evicted)
         self._dirty.clear()
-        if evicted is not None:
-            entries.remove(evicted)
-        deleted = [entry.key for entry in entries if entry.raw is None]
-        if evicted is not None:
-            entries.insert(0, evicted)
-        # As they are now: what follows from one update may bring another of the same key.
-        updates = [e.update() for e in entries]
-        for entry in entries:
-            entry.dirty = entry.plain = False
-        self._write_out(updates)
+        self._clean_before = tick()
+        self._write(updates)
         for key in deleted:
-            entry_now = self.entries.get(key)
-            if entry_now is not None:
-                self._remove(entry_now)
-                if entry_now.dirty:
-                    self._dirty.remove(entry_now)
-
-    def _write_out(self, updates: list[Update]) -> None:
-        context, write = self._context, self._write
-        before = context.snapshot()
-        try:
-            for (
-                context.timestamp,
-                context.headers,
-                context.topic,
-                context.partition,
-                context.record,
-                key,
-                raw,
-                value,
-                timestamp,
-            ) in updates:
-                write(key, raw, value, timestamp)
-        finally:
-            context.restore(before)
+            if key in entries and self._is_dirty(self._remove(key)):
+                self._dirty.remove(key)
 
 
 def _size_of(headers: Sequence[Header]) -> int:

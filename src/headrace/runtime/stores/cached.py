@@ -10,7 +10,15 @@ from typing import Any
 
 from headrace.core.errors import NullArgumentError
 from headrace.core.record import NO_HEADERS, Header, ValueAndTimestamp
-from headrace.runtime.stores.cache import UNKNOWN, Aggregation, CacheEntry, StoreCache
+from headrace.runtime.stores.cache import (
+    RAW,
+    TIMESTAMP,
+    UNKNOWN,
+    VALUE,
+    Aggregation,
+    CacheEntry,
+    StoreCache,
+)
 from headrace.runtime.stores.environment import StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.store import FlushListener, Store
@@ -30,6 +38,10 @@ class CachedStore(Store):
 
     _stored_overhead = 0
     """How much longer the stored form is than the raw one."""
+    _timestamped = False
+    """Whether values have timestamps of their own."""
+    _logs_headers = False
+    """Whether the changelog has the headers of all records, not only of deletions."""
 
     def __init__(
         self,
@@ -86,15 +98,9 @@ class CachedStore(Store):
         """The raw value and its timestamp."""
         return (None if value is None else self._serialize(value)), 0
 
-    def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
-        return self._context.timestamp
-
     def _result_timestamp(self, key: bytes, raw: bytes | None, timestamp: int) -> int:
         """The timestamp that the flush listener is told."""
-        return self._logged_timestamp(raw, timestamp)
-
-    def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
-        return self._context.headers if raw is None and self.keeps_headers else NO_HEADERS
+        return timestamp if raw is not None and self._timestamped else self._context.timestamp
 
     # Keys
 
@@ -129,49 +135,64 @@ class CachedStore(Store):
         """What the flush listener is told as key."""
 
     def _log_value(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
-        if self._log is not None:
-            self._log(
-                self.name,
-                key,
-                raw,
-                self._logged_timestamp(raw, timestamp),
-                self._logged_headers(raw),
-            )
+        if self._log is None:
+            return
+        context = self._context
+        headers: Sequence[Header] = NO_HEADERS
+        if self._logs_headers or (raw is None and self.keeps_headers):
+            headers = context.headers
+        if raw is None or not self._timestamped:
+            timestamp = context.timestamp
+        self._log(self.name, key, raw, timestamp, headers)
 
     def _stored_entry(self, entry: CacheEntry) -> bytes | None:
-        return None if entry.raw is None else self._stored(entry.raw, entry.timestamp)
+        raw = entry[RAW]
+        return None if raw is None else self._stored(raw, entry[TIMESTAMP])
 
-    def _write_behind(self, key: bytes, raw: bytes | None, value: Any, timestamp: int) -> None:
-        """An update leaves the cache: write and forward it."""
-        listener = self._listener
-        old = None
-        if listener is not None and (raw is None or self._send_old_values):
-            old = self._read_behind(key)
-            if raw is None and old is None:
-                return
-        self._write_through(key, raw, timestamp)
-        if listener is None:
-            return
-        if raw is None:
-            value = None
-        elif value is UNKNOWN:
-            value = self._deserialize(raw)
-        if old is not None:
-            old = self._deserialize(old[self._stored_overhead :]) if self._send_old_values else None
-        listener(self._key_of(key), value, old, self._result_timestamp(key, raw, timestamp))
+    def _write_behind(self, updates: list[CacheEntry]) -> None:
+        """Updates leave the cache: write and forward them."""
+        context, listener, send_old_values = self._context, self._listener, self._send_old_values
+        read, write, key_of = self._read_behind, self._write_through, self._key_of
+        deserialize, overhead = self._deserialize, self._stored_overhead
+        result_timestamp = self._result_timestamp
+        before = context.snapshot()
+        try:
+            for (
+                context.timestamp, context.headers, context.topic, context.partition,
+                offset, record_key, record_value, key, raw, value, timestamp, _, _,
+            ) in updates:  # fmt: skip
+                context.record = offset, record_key, record_value
+                old: Any = None
+                if listener is not None and (raw is None or send_old_values):
+                    old = read(key)
+                    if raw is None and old is None:
+                        continue
+                write(key, raw, timestamp)
+                if listener is None:
+                    continue
+                if raw is None:
+                    value = None
+                elif value is UNKNOWN:
+                    value = deserialize(raw)
+                if old is not None:
+                    old = deserialize(old[overhead:]) if send_old_values else None
+                listener(key_of(key), value, old, result_timestamp(key, raw, timestamp))
+        finally:
+            context.restore(before)
 
 
 class TimestampedValues(CachedStore):
     """Values are ValueAndTimestamp; the changelog has the timestamps as those of its records."""
 
     _stored_overhead = 8
+    _timestamped = True
 
     def __init__(self, spec: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(spec, *arguments, **options)
         self._forgets_timestamps = getattr(spec, "forgets_timestamps", False)
 
     def _stored_behind(self, raw: bytes, timestamp: int) -> bytes:
-        return self._stored(raw, -1 if self._forgets_timestamps else timestamp)
+        return _pack_timestamp(-1 if self._forgets_timestamps else timestamp) + raw
 
     def _stored(self, raw: bytes, timestamp: int) -> bytes:
         return _pack_timestamp(timestamp) + raw
@@ -190,23 +211,26 @@ class TimestampedValues(CachedStore):
         """Aggregates in one step, by store key: `serialize_key(key)`, in a window store followed by
         its `key_suffix`. Only for a store that is cached."""
         assert self._cache is not None
-        return self._cache.aggregation(self._serialize, self._read_value, initializer, aggregator)
+        return self._cache.aggregation(
+            self._serialize, self._deserialize, self._load_value, initializer, aggregator
+        )
 
     def _read_value(self, key: bytes) -> tuple[Any, int] | None:
         """The value and its timestamp, by store key."""
         entry = None if self._cache is None else self._cache.get(key)
         if entry is None:
-            stored = self._load(key)
-            if stored is None:
-                return None
-            return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
-        if entry.raw is None:
+            return self._load_value(key)
+        raw, value = entry[RAW], entry[VALUE]
+        if raw is None:
             return None
-        value = self._deserialize(entry.raw) if entry.value is UNKNOWN else entry.value
-        return value, entry.timestamp
+        return self._deserialize(raw) if value is UNKNOWN else value, entry[TIMESTAMP]
 
-    def _logged_timestamp(self, raw: bytes | None, timestamp: int) -> int:
-        return self._context.timestamp if raw is None else timestamp
+    def _load_value(self, key: bytes) -> tuple[Any, int] | None:
+        """The same, if it is not in the cache."""
+        stored = self._load(key)
+        if stored is None:
+            return None
+        return self._deserialize(stored[8:]), _unpack_timestamp(stored)[0]
 
 
 Scanned = tuple[bytes, "bytes | None"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from headrace.core.record import Header
 from headrace.runtime.context import TaskContext
 from headrace.runtime.stores.cache import RecordCache
-from headrace.runtime.stores.ordered_map import InMemoryOrderedMap, OrderedMap
+from headrace.runtime.stores.storage import Storage
 from headrace.serde.serde import Serde, SerdeLike
 
 Logged = tuple[bytes, bytes | None, int | None, Sequence[Header]]
@@ -43,17 +43,11 @@ class Log(Protocol):
 class StoreEnvironment:
     """`resolve_serde(serde, role)`, role "key" or "value", fills in the configured default.
 
-    `log` is called for stores whose spec says `logging`. `ordered_map(name)` makes the map, or one
-    of the maps, that a persistent store keeps its entries in.
+    `log` is called for stores whose spec says `logging`.
     """
 
     context: TaskContext
     resolve_serde: Callable[[SerdeLike, str], Serde[Any]]
     log: Log
     cache: RecordCache
-    ordered_map: Callable[[str], OrderedMap]
-
-
-def in_memory(name: str) -> OrderedMap:
-    """A map for a store that is not persistent, or where nothing is to be kept."""
-    return InMemoryOrderedMap()
+    storage: Storage

@@ -44,15 +44,24 @@ class JoinBuffer(Store):
         self._serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
         self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
         self._grace_ms = spec.grace_ms
-        self._entries = environment.ordered_map(spec.name)
-        self._sequence = 0
-        self.observed_time = -1
-        self.min_timestamp = NO_TIMESTAMP
-        self.buffer_size = 0
+        self._entries = environment.storage.map(spec.name)
+        remembered = environment.storage.facts(spec.name)
+        self._sequence = remembered.get("sequence", 0)
+        self.observed_time = remembered.get("observed_time", -1)
+        self.min_timestamp = remembered.get("min_timestamp", NO_TIMESTAMP)
+        self.buffer_size = remembered.get("buffer_size", 0)
+        self.num_records = remembered.get("num_records", 0)
+        self._first = b""
+        """No entry comes before this: what was evicted need not be passed again."""
 
-    @property
-    def num_records(self) -> int:
-        return len(self._entries)
+    def facts(self) -> dict[str, int]:
+        return {
+            "sequence": self._sequence,
+            "observed_time": self.observed_time,
+            "min_timestamp": self.min_timestamp,
+            "buffer_size": self.buffer_size,
+            "num_records": self.num_records,
+        }
 
     def put(self, time: int, key: Any, value: Any, registers: RecordContext) -> bool:
         """False if the record is so late that it must be processed at once."""
@@ -77,11 +86,12 @@ class JoinBuffer(Store):
         last = self.observed_time - self._grace_ms
         if last >= 0:
             high = time_first_window_store_key(b"", last + 1)[:9]
-            for raw_key, stored in self._entries.range(None, high):
+            for raw_key, stored in self._entries.range(self._first, high):
                 if not predicate():
                     break
+                self._first = raw_key
                 self._evict(raw_key, stored, callback)
-        self.min_timestamp = last + 1 if len(self._entries) else NO_TIMESTAMP
+        self.min_timestamp = last + 1 if self.num_records else NO_TIMESTAMP
 
     def restore(self, records: Iterable[Logged]) -> None:
         for key, value, _, _ in records:
@@ -104,11 +114,15 @@ class JoinBuffer(Store):
             self._log(self.name, raw_key, None, None, NO_HEADERS)
 
     def _add(self, raw_key: bytes, stored: bytes, buffered: BufferValue, time: int) -> None:
+        if self._entries.get(raw_key) is None:
+            self.num_records += 1
         self._entries.put(raw_key, stored)
+        self._first = min(self._first, raw_key)
         self.buffer_size += len(raw_key) + resident_size(buffered)
         self.observed_time = max(self.observed_time, time)
         self.min_timestamp = min(self.min_timestamp, time)
 
     def _remove(self, raw_key: bytes, buffered: BufferValue) -> None:
         self._entries.delete(raw_key)
+        self.num_records -= 1
         self.buffer_size -= len(raw_key) + resident_size(buffered)

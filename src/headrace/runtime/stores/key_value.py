@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core.errors import require
 from headrace.core.record import ValueAndTimestamp
-from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
+from headrace.runtime.stores.cache import IMMUTABLE, KEY, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, Scanned, TimestampedValues, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.lru import LruMap
@@ -96,6 +96,9 @@ class KeyValueStore(CachedStore):
         """Without what is still in the cache."""
         return len(self._entries)
 
+    def facts(self) -> dict[str, int]:
+        return self._entries.facts() if isinstance(self._entries, LruMap) else {}
+
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
         self._restoring = True
@@ -161,15 +164,15 @@ class KeyValueStore(CachedStore):
             behind = self._entries.range(low, high, high_inclusive=high_inclusive)
         if not cached:
             return behind
-        held_back = ((entry.key, self._stored_entry(entry)) for entry in cached)
+        held_back = ((entry[KEY], self._stored_entry(entry)) for entry in cached)
         return iter(merged(held_back, behind, _as_it_is, forward=not reverse))
 
     # Below the cache
 
     def _make_map(self, spec: StoreSpec, environment: StoreEnvironment) -> OrderedMap:
         if isinstance(spec, KeyValueStoreSpec) and spec.backend is Backend.LRU:
-            return LruMap(spec.max_entries or 0, self._log_eviction)
-        return environment.ordered_map(spec.name)
+            return LruMap(spec.name, spec.max_entries or 0, environment.storage, self._log_eviction)
+        return environment.storage.map(spec.name)
 
     def _log_eviction(self, key: bytes) -> None:
         if not self._restoring:
@@ -179,7 +182,10 @@ class KeyValueStore(CachedStore):
         return self._entries.get(key)
 
     def _write_through(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
-        self._write_entry(key, raw, timestamp)
+        if raw is None:
+            self._entries.delete(key)
+        else:
+            self._entries.put(key, self._stored_behind(raw, timestamp))
         self._log_value(key, raw, timestamp)
 
     def _write_entry(self, key: bytes, raw: bytes | None, timestamp: int) -> None:
@@ -229,14 +235,13 @@ class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
 class SubscriptionStore(TimestampedKeyValueStore):
     """The subscriptions of a foreign-key join. Its changelog keeps the headers of the records."""
 
+    _logs_headers = True
+
     def prefix_scan(
         self, prefix: Any, serializer: Serde[Any] | Callable[[Any], bytes] = bytes
     ) -> Iterator[tuple[Any, Any]]:
         """Entries whose key bytes begin with `prefix`, which is bytes."""
         return super().prefix_scan(prefix, serializer)
-
-    def _logged_headers(self, raw: bytes | None) -> Any:
-        return self._context.headers
 
 
 def _as_it_is(key: bytes) -> bytes:

@@ -41,7 +41,6 @@ class OrderedMap(Protocol):
         ...
 
     def __len__(self) -> int: ...
-    def clear(self) -> None: ...
 
 
 class KeyIndex:
@@ -125,7 +124,3 @@ class InMemoryOrderedMap:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def clear(self) -> None:
-        self._entries.clear()
-        self._index.reset()

@@ -31,7 +31,7 @@ class OuterJoinStore(Store):
         )
         self._serialize_key, self._deserialize_key = key.serialize, key.deserialize
         self._serialize, self._deserialize = value.serialize, value.deserialize
-        self._entries = environment.ordered_map(spec.name)
+        self._entries = environment.storage.map(spec.name)
 
     def put(self, key: OuterJoinKey, value: OuterJoinValue | None) -> None:
         """Append to the key's list; None deletes the list."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from headrace.runtime.stores.storage import Storage
 
-class Segment(Protocol):
-    def clear(self) -> None: ...
-
-
-S = TypeVar("S", bound=Segment)
+S = TypeVar("S")
 
 _MIN_INTERVAL_MS = 60_000
 
@@ -20,19 +17,40 @@ def default_segment_interval(retention_ms: int) -> int:
 
 
 class Segments(Generic[S]):
-    """The segments of a store, by number. `make(name)` makes a new one."""
+    """The segments of a store, by number; those that the storage has already, to begin with.
 
-    __slots__ = ("_first_live", "_interval_ms", "_make", "_name", "_retention_ms", "_segments")
+    `make(name)` makes one of the maps `name` and, if it has several, `name` with each of `parts`.
+    """
+
+    __slots__ = (
+        "_first_live", "_interval_ms", "_make", "_parts", "_prefix", "_retention_ms", "_segments",
+        "_storage",
+    )  # fmt: skip
 
     def __init__(
-        self, name: str, retention_ms: int, interval_ms: int, make: Callable[[str], S]
+        self,
+        name: str,
+        retention_ms: int,
+        interval_ms: int,
+        storage: Storage,
+        make: Callable[[str], S],
+        parts: tuple[str, ...] = (),
     ) -> None:
-        self._name = name
+        self._prefix = f"{name}/"
         self._retention_ms = retention_ms
         self._interval_ms = interval_ms
+        self._storage = storage
         self._make = make
-        self._segments: dict[int, S] = {}
+        self._parts = parts
+        self._segments = {
+            start // interval_ms: make(f"{self._prefix}{start}") for start in self._stored_starts()
+        }
         self._first_live = 0
+
+    def _stored_starts(self) -> list[int]:
+        names = self._storage.names(self._prefix)
+        starts = (name.removeprefix(self._prefix) for name in names)
+        return [int(start) for start in starts if start.removeprefix("-").isdecimal()]
 
     def number_of(self, timestamp: int) -> int:
         # Rounds towards zero, as Kafka Streams does.
@@ -52,8 +70,7 @@ class Segments(Generic[S]):
             return None
         segment = self._segments.get(number)
         if segment is None:
-            start = number * self._interval_ms
-            segment = self._segments[number] = self._make(f"{self._name}.{start}")
+            segment = self._segments[number] = self._make(self._name_of(number))
         self.expire(stream_time)
         return segment
 
@@ -62,7 +79,10 @@ class Segments(Generic[S]):
         if first_live > self._first_live:
             self._first_live = first_live
             for number in [number for number in self._segments if number < first_live]:
-                self._segments.pop(number).clear()
+                del self._segments[number]
+                name = self._name_of(number)
+                for part in ("", *self._parts):
+                    self._storage.drop(name + part)
 
     def between(self, first: int, last: int, *, forward: bool = True) -> list[tuple[int, S]]:
         """Numbers and segments of a span of time, in order."""
@@ -70,7 +90,5 @@ class Segments(Generic[S]):
         numbers = [number for number in self._segments if low <= number <= high]
         return [(n, self._segments[n]) for n in sorted(numbers, reverse=not forward)]
 
-    def clear(self) -> None:
-        for segment in self._segments.values():
-            segment.clear()
-        self._segments.clear()
+    def _name_of(self, number: int) -> str:
+        return f"{self._prefix}{number * self._interval_ms}"

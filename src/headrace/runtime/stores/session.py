@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core.errors import ArgumentError, StateError, require
 from headrace.core.windowed import LONG_MAX, Windowed
-from headrace.runtime.stores.cache import UNKNOWN
+from headrace.runtime.stores.cache import KEY, RAW, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, Scanned, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
@@ -48,13 +48,14 @@ class SessionStore(CachedStore):
     ) -> None:
         super().__init__(spec, environment, keeps_headers=keeps_headers, key_overhead=8)
         in_memory = spec.backend is Backend.IN_MEMORY
-        self._latest_cached_end = -1
+        remembered = environment.storage.facts(spec.name)
+        self._latest_cached_end = remembered.get("latest_cached_end", -1)
         self._entries = TimeEntries(
             spec.name,
             IN_MEMORY if in_memory else TIME_ORDERED_SESSIONS if spec.time_ordered else PERSISTENT,
             spec.retention_ms,
             default_segment_interval(spec.retention_ms),
-            environment.ordered_map,
+            environment.storage,
             _to_time_key,
             _from_time_key,
         )
@@ -63,6 +64,12 @@ class SessionStore(CachedStore):
     def observed_time(self) -> int:
         """The latest session end that was put; -1 before the first."""
         return self._entries.observed_time
+
+    def facts(self) -> dict[str, int]:
+        return {
+            "observed_time": self._entries.observed_time,
+            "latest_cached_end": self._latest_cached_end,
+        }
 
     def put(self, session: Windowed[Any], value: Any) -> None:
         """A value of None deletes the session."""
@@ -86,7 +93,7 @@ class SessionStore(CachedStore):
         """The value of exactly that session, or None."""
         store_key = session_store_key(self._raw_key(key), start, end)
         entry = None if self._cache is None else self._cache.get(store_key)
-        stored = self._entries.get(end, store_key) if entry is None else entry.raw
+        stored = self._entries.get(end, store_key) if entry is None else entry[RAW]
         return None if stored is None else self._decoded(stored)
 
     def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> SessionIterator:
@@ -249,7 +256,7 @@ class SessionStore(CachedStore):
         sessions that ended before `first`."""
         found = [item for item in items if within(item[0]) and _times_of(item[0])[0] >= first]
         cached = [] if self._cache is None else self._cache.between(low, high)
-        held_back = [(entry.key, entry.raw) for entry in cached if within(entry.key)]
+        held_back = [(entry[KEY], entry[RAW]) for entry in cached if within(entry[KEY])]
         if in_cache is not None:
             held_back = [entry for entry in held_back if in_cache(entry[0])]
         if self._entries.layout.strict:

@@ -35,6 +35,11 @@ class Store(ABC):
         """Have every update told when it leaves the cache. False: there is no cache."""
         return False
 
+    def facts(self) -> dict[str, int]:
+        """What the next store of this name has to know, besides the entries of its maps. It is
+        saved with them, when nothing is held back."""
+        return {}
+
     @abstractmethod
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from headrace.core.windowed import LONG_MAX
 from headrace.runtime.stores.ordered_map import Item, OrderedMap
 from headrace.runtime.stores.segments import Segments
+from headrace.runtime.stores.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ TIME_ORDERED_WINDOWS = Layout(by_time=True, strict=False, ranges_by_time=False, 
 TIME_ORDERED_SESSIONS = Layout(by_time=True, strict=False, ranges_by_time=False)
 
 
+_BY_TIME = "/by-time"
+
+
 class TimeSegment:
     """The entries of one segment."""
 
@@ -44,11 +48,6 @@ class TimeSegment:
     def __init__(self, by_key: OrderedMap, by_time: OrderedMap | None) -> None:
         self.by_key = by_key
         self.by_time = by_time
-
-    def clear(self) -> None:
-        self.by_key.clear()
-        if self.by_time is not None:
-            self.by_time.clear()
 
 
 class TimeEntries:
@@ -61,28 +60,29 @@ class TimeEntries:
         layout: Layout,
         retention_ms: int,
         interval_ms: int,
-        ordered_map: Callable[[str], OrderedMap],
+        storage: Storage,
         to_time_key: Callable[[bytes], bytes],
         from_time_key: Callable[[bytes], bytes],
     ) -> None:
         self.layout = layout
-        self.observed_time = -1
+        self.observed_time = storage.facts(name).get("observed_time", -1)
         self._retention_ms = retention_ms
         self._to_time_key = to_time_key
         self._from_time_key = from_time_key
+        self._storage = storage
         self._segments: Segments[TimeSegment] = Segments(
-            name, retention_ms, interval_ms, self._segment_maker(ordered_map)
+            name,
+            retention_ms,
+            interval_ms,
+            storage,
+            self._make_segment,
+            (_BY_TIME,) if layout.by_time else (),
         )
         self.segment_number = self._segments.number_of
 
-    def _segment_maker(
-        self, ordered_map: Callable[[str], OrderedMap]
-    ) -> Callable[[str], TimeSegment]:
-        def make(name: str) -> TimeSegment:
-            by_time = ordered_map(f"{name}.by-time") if self.layout.by_time else None
-            return TimeSegment(ordered_map(name), by_time)
-
-        return make
+    def _make_segment(self, name: str) -> TimeSegment:
+        by_time = self._storage.map(name + _BY_TIME) if self.layout.by_time else None
+        return TimeSegment(self._storage.map(name), by_time)
 
     @property
     def first_readable(self) -> int:
@@ -141,9 +141,6 @@ class TimeEntries:
                 items = by_time.range(low, high) if forward else by_time.reverse_range(low, high)
                 found += ((self._from_time_key(key), stored) for key, stored in items)
         return found
-
-    def clear(self) -> None:
-        self._segments.clear()
 
     def _delete(self, segment: TimeSegment, key: bytes) -> None:
         segment.by_key.delete(key)

@@ -47,12 +47,16 @@ class VersionedKeyValueStore(Store):
         self._serialize_key = key_serde.serialize
         self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
         self._history_ms = spec.history_ms
-        self.observed_time = -1
-        self._latest = environment.ordered_map(f"{spec.name}.latest")
+        storage = environment.storage
+        self.observed_time = storage.facts(spec.name).get("observed_time", -1)
+        self._latest = storage.map(f"{spec.name}/latest")
         interval = spec.segment_ms or default_versioned_segment_interval(spec.history_ms)
         self._segments: Segments[OrderedMap] = Segments(
-            spec.name, spec.history_ms, interval, environment.ordered_map
+            spec.name, spec.history_ms, interval, storage, storage.map
         )
+
+    def facts(self) -> dict[str, int]:
+        return {"observed_time": self.observed_time}
 
     def put(self, key: Any, value: Any, timestamp: int) -> int:
         """When the version ends: the timestamp of the next one, VALID_TO_UNDEFINED (-1) if there

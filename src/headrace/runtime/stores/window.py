@@ -9,7 +9,7 @@ from typing import Any
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ValueAndTimestamp
 from headrace.core.windowed import LONG_MAX, Window, Windowed
-from headrace.runtime.stores.cache import IMMUTABLE, UNKNOWN
+from headrace.runtime.stores.cache import IMMUTABLE, KEY, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, Scanned, TimestampedValues, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
@@ -69,8 +69,11 @@ class WindowStore(CachedStore):
         if spec.retain_duplicates:
             self._cache = None
         self._retains_duplicates = spec.retain_duplicates
+        self._logs_headers = keeps_headers and spec.retain_duplicates
         self._window_ms = spec.window_ms
-        self._sequence = self._logged_sequence = 0
+        remembered = environment.storage.facts(spec.name)
+        self._sequence = remembered.get("sequence", 0)
+        self._logged_sequence = remembered.get("logged_sequence", 0)
         in_memory = spec.backend is Backend.IN_MEMORY
         self._nulls_move_time = in_memory
         """Whether also a null that deletes nothing, as duplicates are retained, is seen."""
@@ -79,7 +82,7 @@ class WindowStore(CachedStore):
             IN_MEMORY if in_memory else TIME_ORDERED_WINDOWS if spec.time_ordered else PERSISTENT,
             spec.retention_ms,
             default_segment_interval(spec.retention_ms),
-            environment.ordered_map,
+            environment.storage,
             _to_time_key,
             _from_time_key,
         )
@@ -88,6 +91,13 @@ class WindowStore(CachedStore):
     def observed_time(self) -> int:
         """The latest window start that was put; -1 before the first."""
         return self._entries.observed_time
+
+    def facts(self) -> dict[str, int]:
+        return {
+            "observed_time": self._entries.observed_time,
+            "sequence": self._sequence,
+            "logged_sequence": self._logged_sequence,
+        }
 
     def put(self, key: Any, value: Any, start: int) -> None:
         """Set the value of the window that starts at `start`; None deletes it."""
@@ -260,7 +270,7 @@ class WindowStore(CachedStore):
         entries before `first`."""
         found = [item for item in items if within(item[0]) and _start_of(item[0]) >= first]
         cached = [] if self._cache is None else self._cache.between(low, high)
-        held_back = [(e.key, self._stored_entry(e)) for e in cached if within(e.key)]
+        held_back = [(e[KEY], self._stored_entry(e)) for e in cached if within(e[KEY])]
         if not held_back:
             return found
         held_back.sort(key=lambda entry: order(entry[0]), reverse=not forward)
@@ -292,11 +302,6 @@ class WindowStore(CachedStore):
                 f"window start {start} is older than the retention of store {self.name}, whose "
                 f"time is {self._entries.observed_time}"
             )
-
-    def _logged_headers(self, raw: bytes | None) -> Sequence[Header]:
-        if self.keeps_headers and self._retains_duplicates:
-            return self._context.headers
-        return super()._logged_headers(raw)
 
     def _key_of(self, key: bytes) -> Windowed[Any]:
         return Windowed(self._deserialize_key(key[:-12]), self._window(_start_of(key)))

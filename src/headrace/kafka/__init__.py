@@ -1,0 +1,1 @@
+"""Clients of Kafka: positions, transactions, changelogs, topics; and a broker for tests."""

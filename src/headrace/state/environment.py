@@ -1,0 +1,155 @@
+"""An LMDB environment, as one process has it open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import lmdb
+
+from headrace.state.data_file import read_meta
+
+DATA_FILE: Final = "data.mdb"
+READERS_FILE: Final = "lock.mdb"
+"""LMDB's own lock file, with its table of readers."""
+
+_MAX_TREES = 4096
+_LARGE = 32 << 20
+_ABANDONED: list[Any] = []
+"""What belongs to a parent process: here it must not even be closed."""
+
+
+class Environment:
+    """Opened when it is made. Only for the holder of the directory's lock.
+
+    Nothing is synced: the state is a cache, and what a dead process has written is in the hands
+    of the system.
+    """
+
+    def __init__(self, path: Path, map_size: int) -> None:
+        self._path = path
+        self._process = os.getpid()
+        self._lmdb: Any = lmdb.open(
+            str(path),
+            map_size=map_size,
+            max_dbs=_MAX_TREES,
+            max_spare_txns=1,
+            sync=False,
+            metasync=False,
+            readahead=False,
+        )
+        self._trees: dict[bytes, Any] = {}
+        self._files = self._stats()
+        self._lmdb.reader_check()
+
+    def is_inherited(self) -> bool:
+        """Whether it was opened by a process that this one was forked from."""
+        return self._process != os.getpid()
+
+    def abandon(self, *snapshots: Any) -> None:
+        """Never touch it, or the given snapshots of it, again."""
+        _ABANDONED.append((self._lmdb, snapshots))
+
+    def is_current(self) -> bool:
+        """Whether its files are still those on disk, and LMDB has not seen a later state of them
+        than they have now."""
+        files, meta = self._stats(), read_meta(self._path / DATA_FILE)
+        if len(files) != 2 or not all(map(os.path.samestat, self._files, files)):
+            return False
+        with self.snapshot() as snapshot:
+            return meta is not None and bool(snapshot.id() == meta.transaction)
+
+    def snapshot(self) -> Any:
+        """A read transaction that sees what was last committed."""
+        return self._begin(write=False)
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written."""
+        return bool(self._lmdb.stat()["entries"] == 0)
+
+    def open_trees(self, names: Iterable[bytes]) -> None:
+        """Make trees that are there known to this process, before a snapshot is taken."""
+        unknown = [name for name in names if name not in self._trees]
+        if unknown:
+            with self._begin(write=True) as transaction:
+                for name in unknown:
+                    self._trees[name] = self._lmdb.open_db(name, txn=transaction, create=False)
+
+    def tree(self, name: bytes) -> Any:
+        return self._trees[name]
+
+    def write(self, change: Callable[[Any, Callable[[bytes], Any]], None]) -> int:
+        """Run `change(transaction, tree)` in a transaction, again with a larger map if it doesn't
+        fit, and say the number of the transaction. `tree(name)` makes a tree. There must be no
+        snapshot open."""
+        while True:
+            made: dict[bytes, Any] = {}
+
+            def tree(name: bytes) -> Any:
+                found = self._trees.get(name) or made.get(name)  # noqa: B023
+                if found is None:
+                    found = made[name] = self._lmdb.open_db(name, txn=transaction)  # noqa: B023
+                return found
+
+            transaction = self._begin(write=True)
+            try:
+                change(transaction, tree)
+                number = int(transaction.id())
+                transaction.commit()
+            except lmdb.MapFullError:
+                transaction.abort()
+                self._lmdb.set_mapsize(self._lmdb.info()["map_size"] * 2)
+            except BaseException:
+                transaction.abort()
+                raise
+            else:
+                self._trees.update(made)
+                self._fill_up()
+                return number
+
+    def is_large(self) -> bool:
+        """Whether it should not stay open without need: the pages that LMDB has touched count as
+        memory of this process, and it also keeps the buffers of its largest transaction."""
+        return (self._path / DATA_FILE).stat().st_size > _LARGE
+
+    def close(self) -> None:
+        self._lmdb.close()
+
+    def _begin(self, *, write: bool) -> Any:
+        try:
+            return self._lmdb.begin(write=write)
+        except lmdb.MapResizedError:
+            # Another process has made the map larger.
+            self._lmdb.set_mapsize(0)
+            return self._lmdb.begin(write=write)
+
+    def _fill_up(self) -> None:
+        """LMDB doesn't write pages that were used and freed in one transaction. If they are the
+        last ones, the file would look as if it were cut off: give it its length."""
+        file = self._path / DATA_FILE
+        meta = read_meta(file)
+        if meta is not None and file.stat().st_size < meta.needed:
+            os.truncate(file, meta.needed)
+
+    def _stats(self) -> tuple[os.stat_result, ...]:
+        try:
+            return (self._path / DATA_FILE).stat(), (self._path / READERS_FILE).stat()
+        except FileNotFoundError:
+            return ()
+
+
+def sync_files(path: Path) -> None:
+    """Wait until all that any process has written is on the disk."""
+    file = os.open(path / DATA_FILE, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def remove_files(path: Path, *names: str) -> None:
+    """Delete files of an environment. Other processes that have it open will notice."""
+    for name in names:
+        (path / name).unlink(missing_ok=True)

@@ -1,0 +1,346 @@
+"""The state of a task on local disk."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from headrace.core.errors import LockError, StateError, StreamsError
+from headrace.runtime.stores.ordered_map import OrderedMap
+from headrace.state.about import About, DamagedError, Facts
+from headrace.state.checkpoint import Checkpoint
+from headrace.state.data_file import damage
+from headrace.state.environment import (
+    DATA_FILE,
+    READERS_FILE,
+    Environment,
+    remove_files,
+    sync_files,
+)
+from headrace.state.lmdb_map import LmdbMap, Trees
+from headrace.state.lock import DirectoryLock
+
+LOCK_FILE = ".lock"
+
+_FIRST_MAP_SIZE = 1 << 30
+_ABOUT = b"about"
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+_DAMAGED = (
+    lmdb.BadDbiError,
+    lmdb.BadTxnError,
+    lmdb.CorruptedError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.NotFoundError,
+    lmdb.PageNotFoundError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
+)
+
+
+class TaskState:
+    """The maps and facts of a task, in LMDB, for one process at a time.
+
+    A process makes one for each task and keeps it. Between `acquire` and `release` the state is
+    its own: maps read what was last committed, by whichever process, and keep changes in memory
+    until `commit` writes them all, with the checkpoint, in one transaction. Other processes may
+    read meanwhile, and see only what was committed.
+
+    `identity` says what the state is of: application, task and the shape of its stores. State of
+    another identity, and all that is damaged or doubtful, is wiped by `acquire`; `reset_reason`
+    then says why.
+    """
+
+    def __init__(self, path: Path, identity: str, *, map_size: int = _FIRST_MAP_SIZE) -> None:
+        self.path = path
+        self.reset_reason: str | None = None
+        self._identity = identity
+        self._map_size = map_size
+        self._lock = DirectoryLock(path / LOCK_FILE)
+        self._environment: Environment | None = None
+        self._snapshot: Any = None
+        self._about = About(identity)
+        self._seen = -1
+        """The transaction that `_about` is of."""
+        self._maps: dict[str, LmdbMap] = {}
+        self._dropped: set[str] = set()
+
+    # Turns
+
+    def acquire(self, timeout_s: float) -> None:
+        """Wait until no other process has the state, and look at what was left.
+
+        Raises LockError if that takes longer than `timeout_s`.
+        """
+        if self._lock.is_held:
+            raise StateError(f"The state in {self.path} was acquired already")
+        self._close_snapshot()
+        try:
+            self._lock.acquire(timeout_s)
+        except OSError as error:
+            raise self._not_usable(error) from error
+        try:
+            self.reset_reason = self._reason_for_distrust()
+            if self.reset_reason is None:
+                try:
+                    self._open()
+                    return
+                except DamagedError as error:
+                    self.reset_reason = str(error)
+            self._start_empty()
+        except BaseException:
+            self.release()
+            raise
+
+    def share(self) -> None:
+        """Let other processes change the state, and go on reading it as it is now."""
+        self.rollback()
+        self._lock.release()
+
+    def release(self) -> None:
+        """Let other processes have the state. What was not committed is forgotten."""
+        self._let_go_after_fork()
+        self.rollback()
+        self._close_snapshot()
+        if self._environment is not None and self._environment.is_large():
+            self._close_environment()
+        self._lock.release()
+
+    def close(self) -> None:
+        """Release the state, and see that it is on the disk unless another process has it now."""
+        self.release()
+        self._close_environment()
+        if not (self.path / DATA_FILE).exists():
+            return
+        try:
+            self._lock.acquire(0)
+        except LockError:
+            return
+        try:
+            sync_files(self.path)
+        finally:
+            self._lock.release(synced=True)
+
+    # Storage
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What the state is the state of; None if it is empty."""
+        return self._about.checkpoint
+
+    def map(self, name: str) -> OrderedMap:
+        found = self._maps.get(name)
+        if found is None:
+            found = self._maps[name] = LmdbMap(name)
+            if self._snapshot is not None:
+                found.attach(self._snapshot, self._trees_of(name))
+        return found
+
+    def names(self, prefix: str) -> list[str]:
+        stored = self._about.maps.keys() - self._dropped
+        changed = {name for name, found in self._maps.items() if found.is_changed}
+        return sorted(name for name in stored | changed if name.startswith(prefix))
+
+    def drop(self, name: str) -> None:
+        self._maps.pop(name, None)
+        if name in self._about.maps:
+            self._dropped.add(name)
+
+    def facts(self, store: str) -> Mapping[str, int]:
+        return self._about.facts.get(store, {})
+
+    # Changes
+
+    def commit(self, checkpoint: Checkpoint, facts: Facts) -> None:
+        """Write all changes, the checkpoint and the facts: all, or nothing.
+
+        Raises StreamsError if the disk is full. The changes are then lost, and the state is that
+        of the commit before.
+        """
+        environment = self._require_turn()
+        self._close_snapshot()
+        about = self._about_after(checkpoint, facts)
+        try:
+            number = environment.write(
+                lambda transaction, tree: self._write(about, transaction, tree)
+            )
+        except lmdb.Error as error:
+            # LMDB may refuse everything from now on; what is on disk is as it was.
+            self.rollback()
+            self._close_environment()
+            self._open()
+            raise self._not_written(error) from error
+        self._about, self._seen = about, number
+        self._forget_changes()
+        self._open_snapshot(environment)
+
+    def rollback(self) -> None:
+        """Forget all changes since the last commit."""
+        self._forget_changes()
+        if self._snapshot is not None:
+            self._attach_maps()
+
+    def wipe(self) -> None:
+        """Remove everything. Stores that were made with this storage must be made anew."""
+        self._require_turn()
+        self.rollback()
+        self._close_snapshot()
+        self._start_empty()
+
+    # Opening and closing
+
+    def _reason_for_distrust(self) -> str | None:
+        if self._lock.deaths > 1:
+            return "the last two processes that had it died"
+        if self._lock.rebooted:
+            return "the machine was restarted before all of it was on the disk"
+        if self._lock.is_first and (self.path / DATA_FILE).exists():
+            return f"there is no {LOCK_FILE} that says how it was left"
+        return damage(self.path / DATA_FILE)
+
+    def _open(self) -> None:
+        """Raises DamagedError if what is there can't be used."""
+        try:
+            self._open_snapshot(self._current_environment())
+        except BaseException as error:
+            self._close_environment()
+            if isinstance(error, _DAMAGED):
+                raise DamagedError(f"LMDB can't read it: {error}") from error
+            if isinstance(error, lmdb.Error):
+                raise self._not_usable(error) from error
+            raise
+
+    def _current_environment(self) -> Environment:
+        if self._environment is not None and self._environment.is_current():
+            return self._environment
+        self._close_environment()
+        self._environment = Environment(self.path, self._map_size)
+        if not self._environment.is_current():
+            # Somebody has put an older data file there, while processes had the other one open.
+            self._close_environment()
+            remove_files(self.path, READERS_FILE)
+            self._environment = Environment(self.path, self._map_size)
+        return self._environment
+
+    def _let_go_after_fork(self) -> None:
+        """In a child, everything that is open is still the parent's."""
+        environment = self._environment
+        if environment is not None and environment.is_inherited():
+            environment.abandon(self._snapshot)
+            self._environment = self._snapshot = None
+            self._close_environment()
+
+    def _open_snapshot(self, environment: Environment) -> None:
+        snapshot = environment.snapshot()
+        if snapshot.id() != self._seen:
+            snapshot.abort()
+            self._about = self._read_about(environment)
+            snapshot = environment.snapshot()
+            self._seen = snapshot.id()
+        self._snapshot = snapshot
+        self._attach_maps()
+
+    def _attach_maps(self) -> None:
+        for name, found in self._maps.items():
+            found.attach(self._snapshot, self._trees_of(name))
+
+    def _read_about(self, environment: Environment) -> About:
+        if environment.is_empty():
+            return About(self._identity)
+        environment.open_trees([_ABOUT])
+        with environment.snapshot() as snapshot:
+            data = snapshot.get(_ABOUT, db=environment.tree(_ABOUT))
+        about = About.from_bytes(data or b"")
+        if about.identity != self._identity:
+            raise DamagedError(f"it belongs to {about.identity}, and not to {self._identity}")
+        numbers = about.maps.values()
+        environment.open_trees([*map(_plain, numbers), *map(_odd, about.odd)])
+        return about
+
+    def _start_empty(self) -> None:
+        self._close_environment()
+        remove_files(self.path, DATA_FILE, READERS_FILE)
+        self._open()
+
+    def _close_snapshot(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.abort()
+            self._snapshot = None
+        for found in self._maps.values():
+            found.detach()
+
+    def _close_environment(self) -> None:
+        self._close_snapshot()
+        if self._environment is not None:
+            self._environment.close()
+            self._environment = None
+        self._about, self._seen = About(self._identity), -1
+
+    def _require_turn(self) -> Environment:
+        if not self._lock.is_held or self._environment is None:
+            raise StateError(f"The state in {self.path} must be acquired first")
+        return self._environment
+
+    # Writing
+
+    def _trees_of(self, name: str) -> Trees | None:
+        number = self._about.maps.get(name)
+        if number is None or name in self._dropped or self._environment is None:
+            return None
+        odd = self._environment.tree(_odd(number)) if number in self._about.odd else None
+        return Trees(self._environment.tree(_plain(number)), odd)
+
+    def _about_after(self, checkpoint: Checkpoint, facts: Facts) -> About:
+        maps = {name: n for name, n in self._about.maps.items() if name not in self._dropped}
+        odd = set(self._about.odd)
+        taken = {*self._about.maps.values()}
+        free = (number for number in count() if number not in taken)
+        for name, found in self._maps.items():
+            if found.is_changed:
+                number = maps[name] if name in maps else maps.setdefault(name, next(free))
+                if number not in odd and found.has_odd_changes:
+                    odd.add(number)
+        return About(self._identity, maps, frozenset(odd), facts, checkpoint)
+
+    def _write(self, about: About, transaction: Any, tree: Callable[[bytes], Any]) -> None:
+        for name in self._dropped:
+            number = self._about.maps[name]
+            transaction.drop(tree(_plain(number)), delete=False)
+            if number in self._about.odd:
+                transaction.drop(tree(_odd(number)), delete=False)
+        for name, found in self._maps.items():
+            if found.is_changed:
+                number = about.maps[name]
+                odd = tree(_odd(number)) if number in about.odd else None
+                found.write(transaction, Trees(tree(_plain(number)), odd))
+        transaction.put(_ABOUT, about.to_bytes(), db=tree(_ABOUT))
+
+    def _forget_changes(self) -> None:
+        self._dropped.clear()
+        for found in self._maps.values():
+            found.forget_changes()
+
+    def _not_usable(self, error: Exception) -> StreamsError:
+        return StreamsError(
+            f"The state in {self.path} can't be used: {error}. See that the directory may be "
+            "written to and that its disk has room, or set another state.dir."
+        )
+
+    def _not_written(self, error: lmdb.Error) -> StreamsError:
+        text = f"The state in {self.path} could not be written: {error}."
+        if error.code in _NO_ROOM or isinstance(error, lmdb.DiskError):
+            return StreamsError(f"{text} Its disk seems to be full: make room, or move state.dir.")
+        return StreamsError(text)
+
+
+def _plain(number: int) -> bytes:
+    return b"%d" % number
+
+
+def _odd(number: int) -> bytes:
+    return b"%d+" % number
