@@ -1,13 +1,20 @@
 """Kafka Streams for Python."""
 
+from typing import TYPE_CHECKING, Any
+
 from headrace import serdes, stores, timestamps
 from headrace.core import handlers
+from headrace.core.config import StreamsConfig
 from headrace.core.errors import (
     ArgumentError,
+    BrokerError,
     ConfigError,
+    FencedError,
     FlushError,
     HandlerError,
     HeadraceError,
+    LockError,
+    MissingTopicError,
     NullArgumentError,
     ProcessingError,
     SerializationError,
@@ -67,16 +74,41 @@ from headrace.topology.windows import (
     UnlimitedWindows,
 )
 
+if TYPE_CHECKING:
+    from headrace.app.lifecycle import State
+    from headrace.app.restoration import StateRestoreListener
+    from headrace.app.streams import KafkaStreams
+    from headrace.app.supervision import StreamThreadExceptionResponse
+
+_LOADED_LATE = {
+    "KafkaStreams": "headrace.app.streams",
+    "State": "headrace.app.lifecycle",
+    "StateRestoreListener": "headrace.app.restoration",
+    "StreamThreadExceptionResponse": "headrace.app.supervision",
+}
+"""They bring Kafka's client with them, which those who only test a topology don't need."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_LATE:
+        from importlib import import_module
+
+        return getattr(import_module(_LOADED_LATE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "ArgumentError",
     "AutoOffsetReset",
     "Backend",
     "BranchedKStream",
+    "BrokerError",
     "BufferConfig",
     "CogroupedKStream",
     "ConfigError",
     "ConsumerRecord",
     "EmitStrategy",
+    "FencedError",
     "FixedKeyProcessor",
     "FixedKeyProcessorContext",
     "FixedKeyRecord",
@@ -90,7 +122,10 @@ __all__ = [
     "KGroupedTable",
     "KStream",
     "KTable",
+    "KafkaStreams",
+    "LockError",
     "Materialized",
+    "MissingTopicError",
     "NullArgumentError",
     "ProcessingError",
     "Processor",
@@ -105,8 +140,12 @@ __all__ = [
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "State",
     "StateError",
+    "StateRestoreListener",
+    "StreamThreadExceptionResponse",
     "StreamsBuilder",
+    "StreamsConfig",
     "StreamsError",
     "Suppressed",
     "TaskId",

@@ -1,0 +1,254 @@
+"""Keeps an application's query running, until it is stopped or can't go on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from headrace.app.housekeeping import Housekeeping
+from headrace.app.lifecycle import Lifecycle, State
+from headrace.app.restoration import Restoration
+from headrace.app.status import Progress
+from headrace.core.config import StreamsConfig
+from headrace.core.errors import BrokerError, FencedError
+from headrace.engine.clients import Clients
+from headrace.engine.launch import Launch
+from headrace.engine.plan import Plan
+from headrace.engine.report import TaskReport, error_in
+from headrace.kafka.settings import ClientSettings
+from headrace.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.spark.events import EventServer
+    from headrace.spark.query import SlotQuery
+
+log = logging.getLogger("headrace")
+
+_TICK_S = 0.2
+_LOOK_EVERY_S = 5.0
+
+
+class StreamThreadExceptionResponse(Enum):
+    """What to do after an error that nothing else has handled."""
+
+    REPLACE_THREAD = "replace the thread"
+    SHUTDOWN_CLIENT = "shut down this instance"
+    SHUTDOWN_APPLICATION = "shut down the application"
+
+
+ExceptionHandler = Callable[[Exception], StreamThreadExceptionResponse]
+
+
+def shut_down(error: Exception) -> StreamThreadExceptionResponse:
+    """The default."""
+    return StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+
+
+class Supervision:
+    """One run of an application, in a thread of its own."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig,
+        session: SparkSession | None,
+        lifecycle: Lifecycle,
+        progress: Progress,
+        restoration: Restoration,
+        handler: ExceptionHandler,
+    ) -> None:
+        self.error: Exception | None = None
+        self.plan: Plan | None = None
+        self._config = config
+        self._session = session
+        self._owns_session = session is None
+        self._lifecycle = lifecycle
+        self._progress = progress
+        self._restoration = restoration
+        self._handler = handler
+        self._clients = Clients(ClientSettings(config))
+        self._launch = Launch(topology, config, self._clients)
+        self._events: EventServer | None = None
+        self._closing = threading.Event()
+        self._resumed = threading.Event()
+        self._resumed.set()
+        self._housekeeping = Housekeeping(config, self._clients.settings)
+        self._replan = False
+        self._batch_error: Exception | None = None
+        self._last_sign_of_life = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="headrace", daemon=True)
+
+    def start(self) -> None:
+        """Raises what is wrong with the topics or the configuration."""
+        self._lifecycle.move(State.REBALANCING)
+        try:
+            self.plan = self._launch.plan(cores=1)
+        except Exception as error:
+            self._end(error)
+            raise
+        self._thread.start()
+
+    def stop(self, timeout_s: float | None) -> bool:
+        self._closing.set()
+        self._resumed.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def pause(self) -> None:
+        self._resumed.clear()
+
+    def resume(self) -> None:
+        self._resumed.set()
+
+    @property
+    def is_paused(self) -> bool:
+        return not self._resumed.is_set()
+
+    # The thread
+
+    def _run(self) -> None:
+        error: Exception | None = None
+        try:
+            while not self._closing.is_set():
+                self._resumed.wait()
+                error = self._attempt()
+                if error is not None and not self._goes_on(error):
+                    break
+                error = None
+        except Exception as unexpected:  # a handler that raises, for example
+            error = unexpected
+        self._end(error)
+
+    def _attempt(self) -> Exception | None:
+        """Run until something happens; None if that was asked for."""
+        try:
+            self._lifecycle.move(State.REBALANCING)
+            self._replan, self._batch_error = False, None
+            query = self._prepare()
+            try:
+                self._watch(query)
+            finally:
+                query.stop()
+        except Exception as error:
+            return None if self._closing.is_set() else error
+        return None
+
+    def _prepare(self) -> SlotQuery:
+        from headrace.spark.events import EventServer
+        from headrace.spark.query import SlotQuery
+        from headrace.spark.session import make_session, tuned
+
+        if self._session is None:
+            self._session = make_session(self._config, log.info)
+        if self._events is None:
+            host = self._session.conf.get("spark.driver.host") or "127.0.0.1"
+            self._events = EventServer(host, self._on_event)
+        cores = self._session.sparkContext.defaultParallelism
+        self.plan = plan = self._launch.plan(cores)
+        positions = self._launch.claim(plan)
+        query = SlotQuery(
+            tuned(self._session, self._config), plan, self._events.address, self._on_batch
+        )
+        if (error := error_in(query.warm_up())) is not None:
+            raise error
+        self._progress.positions.update(positions)
+        query.start(positions)
+        self._lifecycle.move(State.RUNNING)
+        return query
+
+    def _watch(self, query: SlotQuery) -> None:
+        looked = time.monotonic()
+        self._last_sign_of_life = looked
+        timeout_s = self._config["task.timeout.ms"] / 1000
+        while not query.wait(_TICK_S):
+            now = time.monotonic()
+            if self._must_stop() and query.is_idle:
+                return
+            if query.is_idle:
+                self._last_sign_of_life = now
+            elif now - self._last_sign_of_life > timeout_s:
+                raise BrokerError(
+                    f"A batch has made no progress for {timeout_s:.0f} s (task.timeout.ms)",
+                    retriable=True,
+                )
+            if now - looked > _LOOK_EVERY_S:
+                self._look()
+                looked = now
+        if self._batch_error is not None:
+            raise self._batch_error
+        if not self._must_stop():
+            # Has somebody deleted a topic? Then that is what to tell.
+            self._launch.plan(cores=1)
+            raise query.failure()
+
+    def _on_batch(self, reports: list[TaskReport], milliseconds: float) -> bool:
+        """In Spark's thread, after each batch: whether to go on."""
+        self._last_sign_of_life = time.monotonic()
+        self._batch_error = error_in(reports)
+        if self._batch_error is None:
+            self._progress.add(reports, milliseconds)
+        return self._batch_error is None and not self._must_stop()
+
+    def _on_event(self, event: list[Any]) -> None:
+        self._last_sign_of_life = time.monotonic()
+        if event != ["alive"]:
+            self._restoration.on_event(event)
+
+    def _must_stop(self) -> bool:
+        return self._closing.is_set() or self.is_paused or self._replan
+
+    # When something fails
+
+    def _goes_on(self, error: Exception) -> bool:
+        """Whether to try again after an error."""
+        if isinstance(error, FencedError):
+            return False
+        if isinstance(error, BrokerError) and error.retriable:
+            timeout_s = self._config["task.timeout.ms"] / 1000
+            log.warning("%s. Trying again.", error)
+            if self._clients.wait_until_reachable(timeout_s):
+                return True
+        response = self._handler(error)
+        if response is StreamThreadExceptionResponse.REPLACE_THREAD:
+            log.warning("Starting again after an error: %s", error)
+            self._closing.wait(_TICK_S)
+            return True
+        return False
+
+    def _end(self, error: Exception | None) -> None:
+        self.error = error
+        if error is not None:
+            self._lifecycle.move(State.PENDING_ERROR)
+        else:
+            self._lifecycle.move(State.PENDING_SHUTDOWN)
+        if self._events is not None:
+            self._events.close()
+        if self._session is not None and self._owns_session:
+            with suppress(Exception):  # its Java process may be gone already
+                self._session.stop()
+        self._clients.close()
+        self._lifecycle.move(State.NOT_RUNNING if error is None else State.ERROR)
+
+    # Now and then
+
+    def _look(self) -> None:
+        """Lag, topics that have changed, records and directories that are no longer needed."""
+        plan = self.plan
+        assert plan is not None
+        try:
+            ends = self._clients.group.end_offsets(plan.inputs)
+            known = self._progress.positions
+            self._progress.lag = sum(max(0, end - known[part]) for part, end in ends.items())
+            self._housekeeping.run(plan, known)
+            if self._launch.has_changed(plan):
+                self._replan = True
+        except BrokerError as error:
+            log.warning("%s", error)

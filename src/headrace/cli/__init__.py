@@ -1,0 +1,1 @@
+"""The command `headrace`. `main` has the list of its commands."""

@@ -1,0 +1,98 @@
+"""The start of an application: topics checked and made, earlier runs shut out, positions known."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
+from headrace.core.config import StreamsConfig
+from headrace.core.record import TopicPartition
+from headrace.engine.claim import Claim
+from headrace.engine.clients import Clients
+from headrace.engine.plan import Plan, full_name, plan_tasks
+from headrace.engine.thread import make_producer
+from headrace.kafka.admin import Admin
+from headrace.kafka.internal_topics import InternalTopics
+from headrace.kafka.positions import Position
+from headrace.kafka.resets import out_of_range, starting_offsets
+from headrace.topology.nodes import SinkNode
+from headrace.topology.topology import Topology
+
+log = logging.getLogger("headrace")
+
+
+class Launch:
+    """Turns a topology into a plan, and claims the application for it."""
+
+    def __init__(self, topology: Topology, config: StreamsConfig, clients: Clients) -> None:
+        self._topology = topology
+        self._config = config
+        self._clients = clients
+        self._admin = Admin(clients.settings)
+
+    def plan(self, cores: int) -> Plan:
+        """Make the internal topics, or check those that are there, and plan the tasks."""
+        topics = InternalTopics(self._topology, self._config, self._admin)
+        topics.ensure()
+        known = self._admin.describe(topics.all_names() | self._sink_topics())
+        tasks, global_task = plan_tasks(self._topology, self._config, topics)
+        threads = self._config["num.stream.threads"] or cores
+        return Plan(
+            run=secrets.randbits(62),
+            topology=self._topology,
+            config=self._config,
+            tasks=tasks,
+            global_task=global_task,
+            partitions={name: info.partitions for name, info in known.items()},
+            topic_ids={name: info.topic_id for name, info in known.items()},
+            slots=max(1, min(threads, len(tasks))),
+        )
+
+    def has_changed(self, plan: Plan) -> bool:
+        """Whether the topics of a plan are no longer those it was made for.
+
+        Raises what is wrong if it can't be gone on with.
+        """
+        topics = InternalTopics(self._topology, self._config, self._admin)
+        tasks, _ = plan_tasks(self._topology, self._config, topics)
+        return tasks != plan.tasks
+
+    def claim(self, plan: Plan) -> dict[TopicPartition, int]:
+        """Shut out earlier runs, and find where each input goes on.
+
+        The order matters: a worker of an earlier run that takes its slot again after we fenced it
+        reads the claim then, and stops; one that took it before can't commit any more.
+        """
+        Claim(self._clients.settings, plan).take()
+        self._fence(plan)
+        group = self._clients.group
+        positions = {
+            part: position.offset for part, position in group.committed(plan.inputs).items()
+        }
+        for part in out_of_range(group, positions):
+            log.warning("The committed position %d of %s is gone", positions.pop(part), part)
+        missing = [part for part in plan.inputs if part not in positions]
+        begin = starting_offsets(self._topology, self._config, missing, group)
+        group.commit({part: Position(offset) for part, offset in begin.items()})
+        return positions | begin
+
+    def _fence(self, plan: Plan) -> None:
+        if self._config["processing.guarantee"] != "exactly_once_v2":
+            return
+
+        def fence(slot: int) -> None:
+            producer = make_producer(plan, self._clients, slot)
+            producer.open()
+            producer.close()
+
+        # An earlier run may have had as many slots as there are tasks.
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(fence, range(len(plan.tasks))))
+
+    def _sink_topics(self) -> set[str]:
+        return {
+            full_name(self._topology, self._config, node.topic)
+            for node in self._topology.nodes.values()
+            if isinstance(node, SinkNode) and isinstance(node.topic, str)
+        }

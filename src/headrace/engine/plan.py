@@ -1,0 +1,129 @@
+"""What is to be run: the tasks of a topology on a cluster's topics, as every slot must know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from headrace.core.config import StreamsConfig
+from headrace.core.record import TaskId, TopicPartition
+from headrace.kafka.internal_topics import InternalTopics
+from headrace.runtime.task import TaskSpec
+from headrace.topology.nodes import ProcessorNode, SourceNode
+from headrace.topology.operators import Process, ProcessValues, TableTransformValues
+from headrace.topology.topology import Topology
+
+GLOBAL = TaskId(-1, -1)
+
+_CACHE = "statestore.cache.max.bytes"
+_SCHEDULING = (Process, ProcessValues, TableTransformValues)
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """One task: its nodes, and which source reads which partition."""
+
+    id: TaskId
+    nodes: tuple[str, ...]
+    inputs: Mapping[TopicPartition, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Made by the driver when the application starts, and sent to all workers.
+
+    `run` names this start of the application, see Claim. `partitions` and `topic_ids` are by full
+    topic name.
+    """
+
+    run: int
+    topology: Topology
+    config: StreamsConfig
+    tasks: tuple[TaskPlan, ...]
+    global_task: TaskPlan | None
+    partitions: Mapping[str, int]
+    topic_ids: Mapping[str, str]
+    slots: int
+
+    @cached_property
+    def inputs(self) -> tuple[TopicPartition, ...]:
+        """All input partitions; a row of a batch names its own by the index in this tuple."""
+        return tuple(sorted(part for task in self.tasks for part in task.inputs))
+
+    @cached_property
+    def task_of(self) -> Mapping[TopicPartition, TaskPlan]:
+        return {part: task for task in self.tasks for part in task.inputs}
+
+    @cached_property
+    def slot_of(self) -> Mapping[TaskId, int]:
+        """Where tasks go if rows are brought to them."""
+        return {task.id: index % self.slots for index, task in enumerate(self.tasks)}
+
+    @property
+    def needs_exchange(self) -> bool:
+        """Whether rows of several topics, or ticks, must meet in one slot."""
+        return self.may_punctuate or any(len(task.inputs) > 1 for task in self.tasks)
+
+    @cached_property
+    def may_punctuate(self) -> bool:
+        """Whether a processor might schedule something by the wall clock."""
+        return any(
+            isinstance(node, ProcessorNode) and isinstance(node.operator, _SCHEDULING)
+            for node in self.topology.nodes.values()
+        )
+
+    def spec(self, task: TaskPlan) -> TaskSpec:
+        return TaskSpec(
+            task.id, self.topology, task.nodes, task.inputs, self._task_config, self.partitions_of
+        )
+
+    @cached_property
+    def _task_config(self) -> StreamsConfig:
+        """The caches of all tasks share what the application has for them."""
+        share = self.config[_CACHE] // max(1, len(self.tasks))
+        return StreamsConfig({**self.config.given(), _CACHE: share})
+
+    def partitions_of(self, topic: str) -> int:
+        return self.partitions[topic]
+
+    def topic_name(self, topic: str) -> str:
+        """The full name of a topic of the topology."""
+        return full_name(self.topology, self.config, topic)
+
+
+def full_name(topology: Topology, config: StreamsConfig, topic: str) -> str:
+    return f"{config.application_id}-{topic}" if topic in topology.internal_topics else topic
+
+
+def plan_tasks(
+    topology: Topology, config: StreamsConfig, topics: InternalTopics
+) -> tuple[tuple[TaskPlan, ...], TaskPlan | None]:
+    """The tasks of a topology, and the one that keeps its global stores."""
+
+    def inputs(nodes: Iterable[str], partition: int | None) -> dict[TopicPartition, str]:
+        found = {}
+        for name in nodes:
+            node = topology.nodes[name]
+            if not isinstance(node, SourceNode):
+                continue
+            for topic in node.topics or topics.matching(node):
+                for number in range(topics.counts[topic]) if partition is None else [partition]:
+                    if number < topics.counts[topic]:
+                        found[TopicPartition(full_name(topology, config, topic), number)] = name
+        return found
+
+    tasks = []
+    global_nodes: list[str] = []
+    for sub in topology.subtopologies():
+        if sub.is_global:
+            global_nodes += sub.nodes
+            continue
+        for partition in range(topics.counts.of_subtopology(sub)):
+            tasks.append(
+                TaskPlan(TaskId(sub.id, partition), sub.nodes, inputs(sub.nodes, partition))
+            )
+    if not global_nodes:
+        return tuple(tasks), None
+    nodes = tuple(global_nodes)
+    return tuple(tasks), TaskPlan(GLOBAL, nodes, inputs(nodes, None))

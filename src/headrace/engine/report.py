@@ -1,0 +1,76 @@
+"""What a task tells the driver about a batch."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+
+from headrace.core import errors
+from headrace.core.errors import HeadraceError, StreamsError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error on its way from a worker to the driver."""
+
+    kind: str
+    message: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        shown = error.__cause__ or error
+        return cls(type(error).__name__, str(error), "".join(traceback.format_exception(shown)))
+
+    def error(self) -> HeadraceError:
+        """The error as the driver raises it; its cause shows the worker's traceback."""
+        kind = getattr(errors, self.kind, None)
+        if isinstance(kind, type) and issubclass(kind, HeadraceError):
+            error = kind(self.message)
+        else:
+            error = StreamsError(f"{self.kind}: {self.message}")
+        error.__cause__ = RemoteTraceback(self.trace)
+        return error
+
+
+class RemoteTraceback(Exception):
+    """Shows the traceback of a worker."""
+
+    def __str__(self) -> str:
+        return f"\n\n{self.args[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """One task's part of a batch. `steps` are milliseconds by step, of the whole slot."""
+
+    task: str
+    slot: int
+    worker: str
+    records: int = 0
+    positions: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Committed offsets, by topic and partition."""
+    metrics: dict[str, int] = field(default_factory=dict)
+    restored: int = 0
+    steps: dict[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    def to_json(self) -> bytes:
+        return orjson.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> TaskReport:
+        fields: dict[str, Any] = orjson.loads(text)
+        if fields["failure"] is not None:
+            fields["failure"] = Failure(**fields["failure"])
+        return cls(**fields)
+
+
+def error_in(reports: Iterable[TaskReport]) -> HeadraceError | None:
+    """The first error that is reported."""
+    failures = (report.failure for report in reports if report.failure is not None)
+    return next((failure.error() for failure in failures), None)

@@ -1,0 +1,228 @@
+"""A task in a worker process: the kernel's task, with its local state kept true to Kafka."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from headrace.core.clock import SystemClock
+from headrace.core.errors import StreamsError
+from headrace.core.record import ProducerRecord, TopicPartition
+from headrace.engine.clients import Clients
+from headrace.engine.merge import InputMerge, rows
+from headrace.engine.plan import Plan, TaskPlan
+from headrace.engine.restore import Listener, Restore
+from headrace.kafka.metadata import encode
+from headrace.kafka.positions import Position
+from headrace.runtime.task import Columns, StreamTask
+from headrace.state.checkpoint import Checkpoint
+from headrace.state.task_state import TaskState
+
+SEQUENCE = "headrace.sequence"
+"""Committed with the positions: how many commits of the task there were."""
+
+_METADATA = "headrace.metadata"
+"""Under this name the operators' metadata is kept in the local state, where its size doesn't
+matter."""
+_MAX_METADATA = 4000
+"""Kafka refuses offset metadata of more than 4,096 bytes."""
+
+_topic_of = itemgetter(0)
+
+
+class ActiveTask:
+    """Made once in a process. In each batch: `open` it, give it records, `drain` and `flush` it,
+    have its outbox sent, and say `applied` when that is committed; or `abandon` it.
+
+    The kernel's task is kept for the next batch, and used again if nobody else has committed the
+    task since.
+    """
+
+    def __init__(self, plan: Plan, task: TaskPlan, state: TaskState, clients: Clients) -> None:
+        self.id = task.id
+        self.plan = task
+        self.task: StreamTask | None = None
+        self.records = 0
+        self.restored = 0
+        self._run = plan.run
+        self._exactly_once = plan.config["processing.guarantee"] == "exactly_once_v2"
+        self._spec = plan.spec(task)
+        self._topic_ids = plan.topic_ids
+        self._state = state
+        self._clients = clients
+        self._sequence = -1
+        self._changelogs: dict[str, tuple[str, int]] = {}
+        self._sent: Counter[str] = Counter()
+        self._committed: Mapping[TopicPartition, Position] = {}
+        self._merge: InputMerge | None = None
+
+    # A batch
+
+    def open(
+        self,
+        positions: Mapping[TopicPartition, Position],
+        global_stores: Mapping[str, Any],
+        listener: Listener,
+        lock_timeout_s: float,
+    ) -> None:
+        """Take the state directory, and bring state and kernel to what is committed."""
+        self.records = self.restored = self._punctuated = 0
+        self._committed = {part: positions[part] for part in self.plan.inputs}
+        sequence = max(
+            (position.metadata.get(SEQUENCE, 0) for position in self._committed.values()), default=0
+        )
+        self._state.acquire(lock_timeout_s)
+        if self.task is None or sequence != self._sequence or self._state.checkpoint is None:
+            self._sequence = sequence
+            self._rebuild(global_stores, listener)
+        assert self.task is not None
+        if len(self.plan.inputs) > 1:
+            idle_ms = self._spec.config["max.task.idle.ms"]
+            self._merge = InputMerge(self.task, self.plan.inputs, self._clients, idle_ms)
+
+    def process(self, partition: TopicPartition, columns: Columns) -> None:
+        """Rows that are committed already are dropped."""
+        task = self.task
+        assert task is not None
+        offsets = columns.offsets
+        position = task.positions.get(partition, 0)
+        if offsets[0] < position:
+            columns = rows(columns, bisect_left(offsets, position))
+            if not columns.offsets:
+                return
+        self.records += len(columns.offsets)
+        if self._merge is None:
+            task.process_columns(partition, columns)
+        else:
+            self._merge.add(partition, columns)
+
+    def drain(self) -> None:
+        """Process what waits for its turn."""
+        if self._merge is not None:
+            self._merge.drain()
+
+    def punctuate(self) -> None:
+        """Run what is due by the wall clock."""
+        assert self.task is not None
+        fired = self.task.metrics.punctuated
+        before = fired.total
+        self.task.punctuate_wall_clock()
+        self._punctuated += fired.total - before
+
+    def flush(self) -> None:
+        assert self.task is not None
+        self.task.commit()
+
+    def take_outbox(self) -> Sequence[Any]:
+        assert self.task is not None
+        outbox = list(self.task.outbox)
+        self.task.outbox.clear()
+        self._sent.update(map(_topic_of, outbox))
+        return outbox
+
+    def sending_failed(self, record: Sequence[Any], error: StreamsError) -> None:
+        """Ask the handler about a record that Kafka doesn't take; raises if it is to fail."""
+        assert self.task is not None
+        self._sent[record[0]] -= 1
+        self.task.sending_failed(ProducerRecord(*record), error)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self.records or self._sent or self._punctuated)
+
+    def positions(self) -> dict[TopicPartition, Position]:
+        """What is to be committed: of all inputs, so that their metadata agrees."""
+        task = self.task
+        assert task is not None
+        ours = {SEQUENCE: self._sequence + 1}
+        metadata = {**task.metadata, **ours}
+        if len(encode(0, metadata)) > _MAX_METADATA:
+            metadata = ours
+        return {
+            part: Position(
+                task.positions.get(part, position.offset), task.partition_time(part), metadata
+            )
+            for part, position in self._committed.items()
+        }
+
+    def applied(self) -> None:
+        """The batch is committed: bring the local state to it."""
+        assert self.task is not None
+        self._sequence += 1
+        marker = int(self._exactly_once)
+        for topic, (topic_id, offset) in self._changelogs.items():
+            sent = self._sent[topic]
+            if sent:
+                self._changelogs[topic] = topic_id, offset + sent + marker
+            elif (part := TopicPartition(topic, self.id.partition)) in self.task.positions:
+                self._changelogs[topic] = topic_id, self.task.positions[part]
+        self._sent.clear()
+        self._save()
+
+    def abandon(self) -> None:
+        """Forget the batch; the kernel's task with it, as nobody knows what state it is in."""
+        self.task = None
+        self._sent.clear()
+        self._state.rollback()
+
+    def release(self) -> None:
+        self._state.release()
+
+    def close(self) -> None:
+        self.task = None
+        self._state.close()
+
+    # State
+
+    def _rebuild(self, global_stores: Mapping[str, Any], listener: Listener) -> None:
+        self.task = None
+        self._sent.clear()
+        self._state.rollback()
+        restore = Restore(self.id, self._state, self._clients, self._topic_ids, listener)
+        offsets = {part: position.offset for part, position in self._committed.items()}
+        current = restore.is_current(str(self._run), self._sequence, offsets)
+        if not current:
+            restore.check(self._sequence)
+        metadata: dict[str, int] = {}
+        for position in self._committed.values():
+            metadata.update(position.metadata)
+        if current:
+            metadata.update(self._state.facts(_METADATA))
+
+        def bring_up(task: StreamTask) -> None:
+            for part, position in self._committed.items():
+                task.resume_at(part, position.offset, position.partition_time)
+            self.task = task
+            if current:
+                assert self._state.checkpoint is not None
+                self._changelogs = dict(self._state.checkpoint.changelogs)
+                return
+            topics = {
+                name: topic
+                for name in task.stores
+                if (topic := task.changelog_topic(name)) is not None
+            }
+            self._changelogs = restore.run(task.stores, topics, offsets, task.facts)
+            self.restored = restore.restored
+            self._save()
+
+        StreamTask(
+            self._spec,
+            SystemClock(),
+            global_stores=global_stores,
+            metadata={key: value for key, value in metadata.items() if key != SEQUENCE},
+            storage=self._state,
+            restore=bring_up,
+        )
+
+    def _save(self) -> None:
+        assert self.task is not None
+        task = self.task
+        checkpoint = Checkpoint(
+            str(self._run), self._sequence, dict(task.positions), self._changelogs
+        )
+        self._state.commit(checkpoint, {**task.facts(), _METADATA: task.metadata})

@@ -1,0 +1,211 @@
+"""A plan as one Structured Streaming query."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.core.errors import BrokerError, StreamsError
+from headrace.core.record import TopicPartition
+from headrace.engine.plan import Plan
+from headrace.engine.report import TaskReport
+from headrace.kafka.settings import ClientSettings
+from headrace.spark.exchange import slot_keys
+from headrace.spark.shipment import shipment
+from headrace.spark.worker import SlotFunction, run_slot, warm_up
+
+OnBatch = Callable[[list[TaskReport], float], bool]
+"""`on_batch(reports, milliseconds)` says whether to go on."""
+
+_SOURCE = {
+    "includeHeaders": "true",
+    "kafka.isolation.level": "read_committed",
+    # The long poll of a cached consumer would hold up the next batch for so long.
+    "kafka.fetch.max.wait.ms": "10",
+    "kafka.max.poll.records": "10000",
+    "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
+    "kafka.receive.buffer.bytes": str(1024 * 1024),
+    "kafka.metadata.max.age.ms": "5000",
+}
+
+
+class _End(Exception):
+    """Ends a query from within: Spark has no other way to stop between two batches."""
+
+
+def _is_no_end(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or record.exc_info[0] is not _End
+
+
+logging.getLogger("py4j.clientserver").addFilter(_is_no_end)
+
+
+class SlotQuery:
+    """Runs a plan's slots batch after batch.
+
+    `on_batch` gets the reports of each batch, and may end the query. What was committed is
+    in Kafka, so that a query always begins at `positions`: Spark's own checkpoint is thrown away.
+    """
+
+    def __init__(
+        self, session: SparkSession, plan: Plan, events: tuple[str, int, str], on_batch: OnBatch
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._on_batch = on_batch
+        shipped = shipment(plan)
+        self._run_slot: SlotFunction = partial(run_slot, shipped, plan.run, events)
+        self._warm_up: SlotFunction = partial(warm_up, shipped, plan.run, events)
+        self._ended = threading.Event()
+        self._checkpoint: str | None = None
+        self._query: StreamingQuery | None = None
+
+    def warm_up(self) -> list[TaskReport]:
+        """Have all tasks bring their state up to date, each slot in one Spark task."""
+        slots = self._session.range(0, self._plan.slots, 1, self._plan.slots)
+        return _reports(slots.mapInArrow(self._warm_up, "report binary"))
+
+    def start(self, positions: Mapping[TopicPartition, int]) -> None:
+        rows = self._rows(positions)
+        if self._plan.needs_exchange:
+            slots = rows.repartition(self._plan.slots, "slot").drop("slot")
+        else:
+            slots = rows.drop("slot").coalesce(self._plan.slots)
+        interval = self._plan.config["commit.interval.ms"]
+        self._checkpoint = tempfile.mkdtemp(prefix="headrace-")
+        self._query = (
+            slots.mapInArrow(self._run_slot, "report binary")
+            .writeStream.foreachBatch(self._batch)
+            .trigger(processingTime=f"{interval} milliseconds")
+            .option("checkpointLocation", f"file:{self._checkpoint}")
+            .start()
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        return self._query is None or not self._query.status["isTriggerActive"]
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the query has ended."""
+        if self._query is None or self._ended.wait(timeout_s):
+            return True
+        return not self._query.isActive
+
+    def failure(self) -> StreamsError:
+        """Why the query has ended."""
+        error = None if self._query is None else self._query.exception()
+        text = "it ended by itself" if error is None else str(error)
+        # Spark's Kafka clients say so if they have waited in vain.
+        waited = "TimeoutException" in text or "DisconnectException" in text
+        if waited:
+            return BrokerError(f"Spark could not read from Kafka: {text}", retriable=True)
+        return StreamsError(f"Spark's query failed: {text}")
+
+    def stop(self) -> None:
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+        if self._checkpoint is not None:
+            shutil.rmtree(self._checkpoint, ignore_errors=True)
+            self._checkpoint = None
+
+    # Rows
+
+    def _rows(self, positions: Mapping[TopicPartition, int]) -> DataFrame:
+        """(slot, input, offset, timestamp, key, value, headers); `input` is the index in the
+        plan's inputs."""
+        source = self._session.readStream.format("kafka")
+        options = {
+            **ClientSettings(self._plan.config).spark(),
+            **_SOURCE,
+            "assign": orjson.dumps(_by_topic(self._plan.inputs)).decode(),
+            "startingOffsets": orjson.dumps(_offsets(self._plan.inputs, positions)).decode(),
+            "maxOffsetsPerTrigger": str(self._plan.config["max.batch.records"]),
+        }
+        for key, value in options.items():
+            source = source.option(key, value)
+        keys = slot_keys(self._plan.slots)
+        slot_of_input = [
+            keys[self._plan.slot_of[self._plan.task_of[part].id]] for part in self._plan.inputs
+        ]
+        slots = ", ".join(map(str, slot_of_input))
+        rows = (
+            source.load()
+            .withColumn("input", expr(f"{self._first_input()} + partition"))
+            .selectExpr(
+                f"array({slots})[input] AS slot",
+                "input",
+                "offset",
+                "unix_millis(timestamp) AS timestamp",
+                "key",
+                "value",
+                "headers",
+            )
+        )
+        return rows.unionByName(self._ticks(keys)) if self._plan.may_punctuate else rows
+
+    def _first_input(self) -> str:
+        """SQL for the index of the first partition of a row's topic."""
+        first: dict[str, int] = {}
+        for index, part in enumerate(self._plan.inputs):
+            first.setdefault(part.topic, index - part.partition)
+        cases = " ".join(f"WHEN '{topic}' THEN {index}" for topic, index in first.items())
+        return f"CASE topic {cases} END"
+
+    def _ticks(self, keys: list[int]) -> DataFrame:
+        """A row for every slot, every second, so that the clock is looked at without input."""
+        every = ", ".join(map(str, keys))
+        return (
+            self._session.readStream.format("rate")
+            .option("rowsPerSecond", 1)
+            .option("numPartitions", 1)
+            .load()
+            .selectExpr(
+                f"explode(array({every})) AS slot",
+                "-1 AS input",
+                "0L AS offset",
+                "0L AS timestamp",
+                "CAST(NULL AS BINARY) AS key",
+                "CAST(NULL AS BINARY) AS value",
+                "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
+            )
+        )
+
+    def _batch(self, reports: DataFrame, number: int) -> None:
+        began = time.perf_counter()
+        found = _reports(reports)
+        if not self._on_batch(found, (time.perf_counter() - began) * 1000):
+            self._ended.set()
+            raise _End
+
+
+def _reports(rows: DataFrame) -> list[TaskReport]:
+    return [TaskReport.from_json(bytes(row[0])) for row in rows.collect()]
+
+
+def _by_topic(partitions: tuple[TopicPartition, ...]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _offsets(
+    partitions: tuple[TopicPartition, ...], positions: Mapping[TopicPartition, int]
+) -> dict[str, dict[str, int]]:
+    offsets: dict[str, dict[str, Any]] = {}
+    for part in partitions:
+        offsets.setdefault(part.topic, {})[str(part.partition)] = positions[part]
+    return offsets

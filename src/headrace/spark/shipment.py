@@ -1,0 +1,55 @@
+"""A plan as bytes that any worker can read, with the user's own code in it."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+
+from headrace.core.errors import TopologyError
+from headrace.engine.plan import Plan
+
+
+def shipment(plan: Plan) -> bytes:
+    """Functions and classes of the user's modules are sent themselves, not only their names: a
+    worker need not have the modules. Installed packages are taken to be installed there too."""
+    with _by_value(_users_modules()):
+        try:
+            return bytes(cloudpickle.dumps(plan))  # type: ignore[no-untyped-call]
+        except Exception as error:
+            raise TopologyError(
+                f"The topology can't be sent to Spark's workers: {error}. Functions and processors "
+                "must not hold on to what can't be pickled, such as open connections, locks or "
+                "generators: make those in init(), or when they are first used."
+            ) from error
+
+
+@contextmanager
+def _by_value(modules: list[ModuleType]) -> Iterator[None]:
+    pickler: Any = cloudpickle
+    for module in modules:
+        pickler.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in modules:
+            pickler.unregister_pickle_by_value(module)
+
+
+def _users_modules() -> list[ModuleType]:
+    """What was imported from elsewhere than where packages are installed."""
+    installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+    ours = Path(__file__).resolve().parents[1]
+    return [
+        module
+        for module in list(sys.modules.values())
+        if isinstance(file := getattr(module, "__file__", None), str)
+        and module.__name__ != "__main__"
+        and not any(path in installed or path == ours for path in Path(file).resolve().parents)
+    ]

@@ -1,0 +1,238 @@
+"""Exactly once, whatever is killed, stopped or lost. `scripts/chaos` goes on for longer."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Partition
+
+from headrace.core.record import ConsumerRecord, TopicPartition
+from headrace.kafka.embedded import EmbeddedKafka
+from tests.chaos.checker import Checker
+from tests.chaos.cluster import StandaloneCluster
+from tests.chaos.evidence import gather
+from tests.chaos.faults import STEPS, Act, Fault
+from tests.chaos.load import Feed, Load
+from tests.chaos.local_state import check_local_state
+from tests.chaos.runner import Run, fresh_load
+from tests.chaos.simulation import Simulation
+
+
+def load(seed: int) -> Load:
+    return fresh_load(f"chaos-{uuid.uuid4().hex[:8]}", seed)
+
+
+def test_what_is_gathered_is_what_was_committed(embedded_kafka: EmbeddedKafka) -> None:
+    """An exact run, by an engine in memory, written to a real broker: with a transaction that was
+    aborted between any two that weren't."""
+    given = load(seed=1).upto(300)
+    servers, pipeline = embedded_kafka.bootstrap_servers, given.pipeline
+    simulation = Simulation(given, seed=1, cached=False)
+    exact = simulation.run()
+    topics = [*pipeline.outputs, *pipeline.repartitions, *pipeline.changelogs.values()]
+    for topic in (*pipeline.inputs, *topics):
+        embedded_kafka.create_topic(topic, pipeline.partitions)
+    feed = Feed(given, servers)
+    feed.more(given.clicks)
+    assert feed.end() == given
+    written = [
+        record for log in simulation.log.values() for record in log if record.topic in topics
+    ]
+    ends = write_in_transactions(servers, written)
+    positions = {one: ends.get(one, offset) for one, offset in exact.positions.items()}
+    commit(servers, pipeline.application_id, positions)
+
+    gathered = gather(servers, pipeline)
+    assert Checker(given).check(gathered) == []
+    assert {one: list(map(content, log)) for one, log in gathered.logs.items() if log} == {
+        one: list(map(content, log)) for one, log in exact.logs.items() if log
+    }
+    # A position one too low, in a topic whose end is a mark and not a record.
+    [partition] = [one for one in positions if one == TopicPartition(pipeline.repartitions[0], 0)]
+    commit(servers, pipeline.application_id, {partition: positions[partition] - 3})
+    [difference] = Checker(given).check(gather(servers, pipeline))
+    assert difference.startswith(f"{partition}@")
+
+
+def content(record: ConsumerRecord) -> object:
+    return record.key, record.value, record.timestamp
+
+
+def write_in_transactions(
+    servers: str, records: Iterable[ConsumerRecord]
+) -> dict[TopicPartition, int]:
+    """Gives the offset after the last committed record of each partition."""
+    ends: dict[TopicPartition, int] = {}
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions()
+    waiting = list(records)
+    size = len(waiting) // 5 + 1
+
+    def note(error: object, message: object) -> None:
+        assert error is None
+        partition = TopicPartition(message.topic(), message.partition())  # type: ignore[attr-defined]
+        ends[partition] = message.offset() + 1  # type: ignore[attr-defined]
+
+    for start in range(0, len(waiting), size):
+        for committed in (False, True):
+            producer.begin_transaction()
+            for one in waiting[start : start + size]:
+                producer.produce(
+                    one.topic,
+                    one.value,
+                    one.key,
+                    one.partition,
+                    timestamp=one.timestamp,
+                    on_delivery=note if committed else None,
+                )
+                producer.poll(0)
+            producer.flush()
+            if committed:
+                producer.commit_transaction()
+            else:
+                producer.abort_transaction()
+    return ends
+
+
+def commit(servers: str, group: str, positions: dict[TopicPartition, int]) -> None:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    offsets = [Partition(*one, offset) for one, offset in positions.items()]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+
+# Kills
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_workers_killed_at_every_step(
+    embedded_kafka: EmbeddedKafka, tmp_path: Path, cached: bool
+) -> None:
+    """Twice at each, in either slot; after a worker's death there is something to restore."""
+    faults = [Fault(step, slot=slot, skip=slot) for slot in (0, 1) for step in STEPS]
+    with Run(embedded_kafka, tmp_path, load(seed=11), cached=cached) as run:
+        run.plan.add(faults)
+        run.start()
+        run.wait_for_faults()
+        run.finish()
+        assert run.total_kills == len(faults)
+        assert run.driver.starts == 1
+
+
+def test_workers_killed_at_any_moment(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    with Run(embedded_kafka, tmp_path, load(seed=12)) as run:
+        run.start()
+        run.wait_for_clicks(100)
+        for _ in range(12):
+            run.wait_for_clicks(run.random.randrange(100))
+            time.sleep(run.random.random())
+            run.wait(run.kill_worker, "a worker to kill")
+        run.finish()
+
+
+def test_the_driver_killed_and_its_directories_lost(
+    embedded_kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    """Each time the driver is killed it finds something else missing: Spark's checkpoint, the
+    state, both, or all but an old copy of the state. Workers die while they restore it."""
+    backup = tmp_path / "backup"
+    with Run(embedded_kafka, tmp_path, load(seed=13)) as run:
+
+        def die(*lost: Path) -> None:
+            run.plan.add([Fault("restored", skip=3), Fault("committed", Act.KILL_DRIVER, skip=4)])
+            run.wait(lambda: run.plan.pending == 0 and not run.driver.is_alive, "its death")
+            if lost:
+                run.driver.end_all()
+            for path in lost:
+                shutil.rmtree(path)
+                path.mkdir()
+
+        die()  # its JVM and workers are still there when the next one starts
+        die(run.temporary)
+        shutil.copytree(run.state_dir, backup)
+        die(run.state_dir)
+        die(run.temporary, run.state_dir)
+        die(run.state_dir)
+        shutil.copytree(backup, run.state_dir, dirs_exist_ok=True)
+        run.finish()
+        assert run.total_kills == 10
+
+
+# Other misfortunes
+
+
+def test_the_broker_away_for_half_a_minute(tmp_path: Path) -> None:
+    with (
+        EmbeddedKafka(tmp_path / "kafka") as kafka,
+        Run(kafka, tmp_path, load(seed=14)) as run,
+    ):
+        run.plan.add([Fault("processed", Act.STOP)])
+        run.start()
+        run.wait(lambda: bool(run.plan.stopped()), "a batch to interrupt")
+        kafka.stop_broker(1)
+        for pid in run.plan.stopped():
+            run.plan.go_on(pid)
+        time.sleep(30)
+        kafka.start_broker(1)
+        run.finish()
+        assert run.driver.starts == 1
+
+
+def test_a_worker_stopped_past_the_timeout(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    """Its transaction is aborted meanwhile. The second is a zombie: when it goes on, another
+    driver has long taken over."""
+    settings = {"producer.transaction.timeout.ms": 5000}
+    given = load(seed=15)
+    with Run(embedded_kafka, tmp_path, given, settings=settings) as run:
+        run.plan.add([Fault("processed", Act.STOP)])
+        run.start()
+        run.wait(lambda: bool(run.plan.stopped()), "a worker to stop")
+        time.sleep(20)
+        go_on(run)
+        run.wait_for_clicks(300)
+
+        run.plan.add([Fault("processed", Act.STOP)])
+        run.wait(lambda: bool(run.plan.stopped()), "a worker to stop")
+        run.kill_driver()
+        run.wait_for_clicks(300)
+        go_on(run)
+        run.finish()
+
+
+def go_on(run: Run) -> None:
+    for pid in run.plan.stopped():
+        run.plan.go_on(pid)
+
+
+def test_executors_killed_on_a_cluster(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    given = load(seed=16)
+    cluster = StandaloneCluster(tmp_path / "cluster", tmp_path / "plan")
+    with cluster:
+        settings = {
+            "spark.master": cluster.master,
+            "spark.executor.memory": "512m",
+            "spark.executor.cores": 1,
+            "state.dir": "~/state",
+        }
+        with Run(embedded_kafka, tmp_path, given, settings=settings) as run:
+            run.plan.add(
+                [
+                    Fault("processed"),
+                    Fault("processed", Act.KILL_EXECUTOR),
+                    Fault("committed", Act.KILL_EXECUTOR, skip=3),
+                    Fault("restored", Act.KILL_EXECUTOR, skip=3),
+                ]
+            )
+            run.start()
+            run.wait_for_faults()
+            run.finish()
+            evidence = gather(embedded_kafka.bootstrap_servers, given.pipeline)
+    for worker in (0, 1):
+        state = cluster.home(worker) / "state"
+        assert check_local_state(given.pipeline, state, evidence) == []
