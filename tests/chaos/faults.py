@@ -2,7 +2,8 @@
 
 The engine calls `observe(slot, step)` in its workers. What is planned is a directory of files, one
 for each fault, and the first of them is due next. Whoever manages to rename the file does it, so
-that each is done once, whatever dies. Beside them, `log` tells what was done, and `trace` all steps.
+that each is done once, whatever dies. Beside them, `log` tells what was done, and `trace` every
+step.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from .processes import Process, kill
 
 OBSERVER = "tests.chaos.faults:observe"
-VARIABLE = "HEADRACE_CHAOS_PLAN"
+VARIABLE = "CHAOS_PLAN"
 """Names the directory of the plan, in the environment of the workers."""
 DRIVER = "driver.pid"
 

@@ -214,7 +214,7 @@ class Supervision:
         if isinstance(error, BrokerError) and error.retriable:
             timeout_s = self._config["task.timeout.ms"] / 1000
             log.warning("%s. Trying again.", error)
-            if self._clients.wait_until_reachable(timeout_s):
+            if self._clients.group.wait_until_reachable(timeout_s):
                 return True
         response = self._handler(error)
         if response is StreamThreadExceptionResponse.REPLACE_THREAD:

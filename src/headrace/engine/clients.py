@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from headrace.core.errors import StreamsError
-from headrace.kafka.admin import Admin
 from headrace.kafka.changelog import ChangelogReader, PartitionReader
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
@@ -28,14 +26,6 @@ class Clients:
     @cached_property
     def reader(self) -> PartitionReader:
         return PartitionReader(self.settings)
-
-    def wait_until_reachable(self, timeout_s: float) -> bool:
-        """Whether Kafka could be reached in time."""
-        try:
-            Admin(self.settings, timeout_s=timeout_s).cluster_id()
-        except StreamsError:
-            return False
-        return True
 
     def close(self) -> None:
         for client in ("group", "changelogs", "reader"):

@@ -64,6 +64,7 @@ class Launch:
         The order matters: a worker of an earlier run that takes its slot again after we fenced it
         reads the claim then, and stops; one that took it before can't commit any more.
         """
+        self._admin.check_group_is_free(self._config.application_id)
         Claim(self._clients.settings, plan).take()
         self._fence(plan)
         group = self._clients.group

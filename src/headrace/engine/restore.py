@@ -136,7 +136,8 @@ class Restore:
         offsets = {self._partition(topic): at for topic, (_, at) in checkpoint.changelogs.items()}
         first = self._clients.group.first_offsets(list(offsets))
         ends = self._clients.changelogs.ends(list(offsets))
-        return any(not first[part] <= at <= ends[part] for part, at in offsets.items())
+        # The marker of the last transaction is counted, but may not be in the log yet.
+        return any(not first[part] <= at <= ends[part] + 1 for part, at in offsets.items())
 
     def _partition(self, topic: str) -> TopicPartition:
         return TopicPartition(topic, self._task.partition)

@@ -15,6 +15,7 @@ from headrace.engine.clients import Clients
 from headrace.engine.merge import InputMerge, rows
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.restore import Listener, Restore
+from headrace.kafka.errors import OffsetGone
 from headrace.kafka.metadata import encode
 from headrace.kafka.positions import Position
 from headrace.runtime.task import Columns, StreamTask
@@ -77,7 +78,12 @@ class ActiveTask:
         self._state.acquire(lock_timeout_s)
         if self.task is None or sequence != self._sequence or self._state.checkpoint is None:
             self._sequence = sequence
-            self._rebuild(global_stores, listener)
+            try:
+                self._rebuild(global_stores, listener)
+            except OffsetGone:
+                # The changelog was cut off while it was read: begin anew.
+                self._state.wipe()
+                self._rebuild(global_stores, listener)
         assert self.task is not None
         if len(self.plan.inputs) > 1:
             idle_ms = self._spec.config["max.task.idle.ms"]

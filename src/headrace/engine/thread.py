@@ -249,7 +249,7 @@ class StreamThread:
                 raise RetryLater(str(error)) from error
         elif isinstance(error, LockError) or (isinstance(error, BrokerError) and error.retriable):
             timeout_s = self._plan.config["task.timeout.ms"] / 1000
-            if self._worker.clients.wait_until_reachable(timeout_s):
+            if self._worker.clients.group.wait_until_reachable(timeout_s):
                 raise RetryLater(str(error)) from error
         return self._failed(error)
 
