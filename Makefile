@@ -30,7 +30,7 @@ integration: $(STAMP)
 	$(BIN)/pytest tests/integration
 
 demo: $(STAMP)
-	$(BIN)/python -m examples.demo
+	$(BIN)/headrace demo
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/kernel.py

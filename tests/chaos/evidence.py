@@ -92,8 +92,17 @@ def committed(
 ) -> dict[TopicPartition, int]:
     """The committed positions of the application; those that it has none of are left out."""
     asked = [Partition(*one) for one in partitions_of(pipeline, topics)]
+    deadline = time.monotonic() + _TIMEOUT_S
     with _consumer(bootstrap_servers, pipeline.application_id) as consumer:
-        found = consumer.committed(asked, timeout=_TIMEOUT_S)
+        while True:
+            try:
+                found = consumer.committed(asked, timeout=_TIMEOUT_S)
+                break
+            except KafkaException:
+                # The coordinator of the group may be only just starting.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
     return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
 
 

@@ -26,6 +26,7 @@ class Cluster:
         self.kafka = kafka
         self.spark = spark
         self.state_dir = directory / "state"
+        self.client: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers}
 
     def application(self, topology: Topology, application_id: str, **settings: Any) -> KafkaStreams:
         return KafkaStreams(
@@ -45,9 +46,7 @@ class Cluster:
         self, topic: str, records: Iterable[tuple[Any, ...]], partition: int | None = None
     ) -> None:
         """Records are (key, value), and if need be a timestamp, and headers."""
-        producer = Producer(
-            {"bootstrap.servers": self.kafka.bootstrap_servers, "partitioner": "murmur2_random"}
-        )
+        producer = Producer({**self.client, "partitioner": "murmur2_random"})
         for record in records:
             key, value, timestamp, headers = [*record, 0, None][:3] + [*record, None, None][3:4]
             number = -1 if partition is None else partition
@@ -60,7 +59,7 @@ class Cluster:
         they come at all, and more if more are there."""
         consumer = Consumer(
             {
-                "bootstrap.servers": self.kafka.bootstrap_servers,
+                **self.client,
                 "group.id": f"test-{time.monotonic_ns()}",
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",

@@ -25,6 +25,12 @@ from headrace import (
     stores,
 )
 from headrace.core.handlers import ErrorContext, Response, Stage
+from headrace.runtime.stores import (
+    InMemoryOrderedMap,
+    InMemoryStorage,
+    OrderedMap,
+    StorageError,
+)
 from headrace.testing import TopologyTestDriver
 
 TEXT = serdes.string()
@@ -244,6 +250,49 @@ def test_a_failing_punctuation_is_skipped_if_so_configured() -> None:
     with TopologyTestDriver(processor_topology("tick"), config) as driver:
         driver.advance_wall_clock_time(timedelta(seconds=1))
         assert driver.dropped_records == 1
+
+
+class BrokenMap(InMemoryOrderedMap):
+    """Can't be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.get = self._fail
+
+    def _fail(self, *_: Any) -> Any:
+        raise StorageError("Page 7 is gone")
+
+
+class BrokenStorage(InMemoryStorage):
+    def map(self, name: str) -> OrderedMap:
+        return BrokenMap()
+
+
+class Reading(Processor[Any, Any, Any, Any]):
+    """Reads a store at every record and punctuation."""
+
+    def init(self, context: Any) -> None:
+        self.store = context.get_state_store("store")
+        context.schedule(
+            timedelta(seconds=1), PunctuationType.WALL_CLOCK_TIME, lambda _: self.store.get("k")
+        )
+
+    def process(self, record: Any) -> None:
+        self.store.get(record.key)
+
+
+def test_state_that_cant_be_read_fails_whatever_the_handler_says(monkeypatch: Any) -> None:
+    monkeypatch.setattr("headrace.runtime.task.InMemoryStorage", BrokenStorage)
+    builder = StreamsBuilder()
+    store = stores.key_value("store", key=TEXT, value=TEXT)
+    builder.stream("in", key=TEXT, value=TEXT).process(Reading, store)
+    driver = TopologyTestDriver(
+        builder.build(), {"processing.exception.handler": handlers.log_and_continue}
+    )
+    with pytest.raises(StorageError, match="Page 7 is gone"):
+        pipe(driver, "v")
+    with pytest.raises(StorageError, match="Page 7 is gone"):
+        driver.advance_wall_clock_time(timedelta(seconds=1))
 
 
 def test_a_processor_that_cant_be_initialized() -> None:

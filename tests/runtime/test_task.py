@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -25,8 +26,10 @@ from headrace import (
 )
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
-from headrace.core.record import ConsumerRecord, TaskId, TopicPartition
+from headrace.core.record import ConsumerRecord, TaskId, TopicPartition, ValueAndTimestamp
+from headrace.runtime.global_task import GlobalTask
 from headrace.runtime.punctuation import NEVER
+from headrace.runtime.stores import InMemoryStorage
 from headrace.runtime.task import Columns, StreamTask, TaskSpec
 from headrace.testing import TopologyTestDriver
 
@@ -226,3 +229,52 @@ def test_closed_windows_without_timestamps_are_refused() -> None:
     task = make(builder.build(), **{"statestore.cache.max.bytes": 0, interval: 0})
     with pytest.raises(ProcessingError, match=r"Use a store that keeps timestamps"):
         task.process_columns(IN, columns((1, b"a", b"x"), (5000, b"a", b"y")))
+
+
+def test_a_task_is_made_anew_from_storage_and_metadata() -> None:
+    topology, storage = counting(), KeptStorage()
+    spec = TaskSpec(
+        TaskId(0, 0),
+        topology,
+        tuple(topology.nodes),
+        {IN: next(iter(topology.nodes))},
+        StreamsConfig({"application.id": "app"}),
+    )
+    first = StreamTask(spec, ManualClock(0), storage=storage)
+    first.process_columns(IN, columns((1, b"a", b"x"), (2, b"a", b"y")))
+    first.commit()
+    storage.kept = first.facts()
+    second = StreamTask(
+        spec,
+        ManualClock(0),
+        storage=storage,
+        metadata=first.metadata,
+        restore=lambda task: task.resume_at(IN, 12, 2),
+    )
+    second.process_columns(IN, columns((3, b"a", b"z")))
+    second.commit()
+    assert [(r.key, r.value) for r in sent(second)] == [(b"a", (3).to_bytes(8))]
+
+
+class KeptStorage(InMemoryStorage):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, dict[str, int]] = {}
+
+    def facts(self, store: str) -> Mapping[str, int]:
+        return self.kept.get(store, {})
+
+
+def test_global_stores_are_made_anew_from_storage() -> None:
+    builder = StreamsBuilder()
+    builder.global_table("in", "rows", key=TEXT, value=TEXT)
+    topology, storage = builder.build(), KeptStorage()
+    nodes = tuple(topology.nodes)
+    config = StreamsConfig({"application.id": "app"})
+    spec = TaskSpec(TaskId(-1, -1), topology, nodes, {IN: nodes[0]}, config)
+    first = GlobalTask(spec, ManualClock(0), storage=storage)
+    first.update(IN, [ConsumerRecord("in", 0, 7, 5, b"a", b"x")])
+    assert first.positions == {IN: 8}
+    assert first.facts() == {}
+    second = GlobalTask(spec, ManualClock(0), storage=storage)
+    assert list(second.stores["rows"].all()) == [("a", ValueAndTimestamp("x", 5))]

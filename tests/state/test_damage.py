@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from headrace.core.errors import StreamsError
+from headrace.runtime.stores import StorageError
 from headrace.state import Checkpoint, TaskState
 from headrace.state.data_file import damage, read_meta
 
@@ -115,6 +116,26 @@ def test_a_page_of_zeros_is_noticed(path: Path) -> None:
         data.seek(2 * meta.page_size)
         data.write(bytes((meta.last_page - 1) * meta.page_size))
     assert "LMDB can't read it" in (reset_reason(path) or "")
+
+
+def test_damage_that_a_read_finds_is_gone_after_the_turn(path: Path) -> None:
+    state = TaskState(path, IDENTITY)
+    state.acquire(0)
+    meta = read_meta(path / "data.mdb")
+    assert meta is not None
+    with (path / "data.mdb").open("r+b") as data:
+        data.seek(2 * meta.page_size)
+        data.write(bytes((meta.last_page - 1) * meta.page_size))
+    with pytest.raises(StorageError, match=r"Map store can't be read: .* It will be restored"):
+        state.map("store").get(b"0007")
+    state.release()
+    state.acquire(0)
+    assert "LMDB can't read map store" in (state.reset_reason or "")
+    assert state.checkpoint is None
+    state.release()
+    state.acquire(0)
+    assert state.reset_reason is None
+    state.close()
 
 
 def test_another_identity_is_noticed(path: Path) -> None:

@@ -147,6 +147,22 @@ def test_a_map_is_only_read_in_turn(tmp_path: Path) -> None:
     state.close()
 
 
+def test_a_scan_ends_with_its_commit(tmp_path: Path) -> None:
+    state = TaskState(tmp_path, "x")
+    state.acquire(0)
+    entries = state.map("m")
+    entries.put(b"a", b"1")
+    entries.put(b"b", b"2")
+    state.commit(CHECKPOINT, {})
+    scan = entries.range(None, None)
+    assert next(scan) == (b"a", b"1")
+    state.commit(CHECKPOINT, {})
+    with pytest.raises(StateError, match="A scan must be over before the next commit"):
+        next(scan)
+    assert entries.get(b"a") == b"1"
+    state.close()
+
+
 def test_what_came_and_went_leaves_nothing_to_scan_over(tmp_path: Path) -> None:
     state = TaskState(tmp_path, "x")
     state.acquire(0)

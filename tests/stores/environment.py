@@ -14,6 +14,7 @@ from headrace.runtime.stores import (
     ChangelogRecord,
     InMemoryStorage,
     RecordCache,
+    Storage,
     StoreEnvironment,
     build_store,
 )
@@ -30,13 +31,15 @@ NUMBER: Serde[int] = Serde(
 class Task:
     """A context, a changelog and a cache of `budget` bytes."""
 
-    def __init__(self, budget: int = 10_000_000, **settings: Any) -> None:
+    def __init__(
+        self, budget: int = 10_000_000, storage: Storage | None = None, **settings: Any
+    ) -> None:
         config = StreamsConfig({key.replace("_", "."): value for key, value in settings.items()})
         self.context = TaskContext(TaskId(0, 0), config, ManualClock(0), Metrics())
         self.cache = RecordCache(budget, self.context)
         self.changelog: list[ChangelogRecord] = []
         self.environment = StoreEnvironment(
-            self.context, _resolve, self._log, self.cache, InMemoryStorage()
+            self.context, _resolve, self._log, self.cache, storage or InMemoryStorage()
         )
 
     def build(self, spec: StoreSpec) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TopicPartition
@@ -22,9 +21,7 @@ class Housekeeping:
         self._purge_every_s = config["repartition.purge.interval.ms"] / 1000
         self._cleanup_delay_ms = config["state.cleanup.delay.ms"]
         self._admin = Admin(settings)
-        self._directory = StateDirectory(
-            Path(config["state.dir"]).expanduser(), config.application_id
-        )
+        self._directory = StateDirectory.of(config)
         self._purged_at = time.monotonic()
         self._purged: dict[TopicPartition, int] = {}
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -130,9 +129,7 @@ class KafkaStreams:
         """Delete the local state of this application. Only before start, or after the end."""
         if self._lifecycle.state.is_running_or_rebalancing:
             raise StateError("clean_up() needs an application that doesn't run: close() it first.")
-        StateDirectory(
-            Path(self.config["state.dir"]).expanduser(), self.config.application_id
-        ).wipe()
+        StateDirectory.of(self.config).wipe()
 
     # Listeners
 

@@ -15,7 +15,7 @@ from headrace.app.lifecycle import Lifecycle, State
 from headrace.app.restoration import Restoration
 from headrace.app.status import Progress
 from headrace.core.config import StreamsConfig
-from headrace.core.errors import BrokerError, FencedError
+from headrace.core.errors import BrokerError, FencedError, ProcessingError, SerializationError
 from headrace.engine.clients import Clients
 from headrace.engine.launch import Launch
 from headrace.engine.plan import Plan
@@ -83,13 +83,17 @@ class Supervision:
         self._replan = False
         self._batch_error: Exception | None = None
         self._last_sign_of_life = time.monotonic()
+        self._failing_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="headrace", daemon=True)
 
     def start(self) -> None:
-        """Raises what is wrong with the topics or the configuration."""
+        """Raises what is wrong with the topics, the configuration or the topology."""
+        from headrace.spark.shipment import shipment
+
         self._lifecycle.move(State.REBALANCING)
         try:
             self.plan = self._launch.plan(cores=1)
+            shipment(self.plan)
         except Exception as error:
             self._end(error)
             raise
@@ -120,6 +124,8 @@ class Supervision:
             while not self._closing.is_set():
                 self._resumed.wait()
                 error = self._attempt()
+                if isinstance(error, BrokerError) and error.retriable:
+                    error = self._after_waiting(error)
                 if error is not None and not self._goes_on(error):
                     break
                 error = None
@@ -152,7 +158,9 @@ class Supervision:
             host = self._session.conf.get("spark.driver.host") or "127.0.0.1"
             self._events = EventServer(host, self._on_event)
         cores = self._session.sparkContext.defaultParallelism
+        self._check_topics()
         self.plan = plan = self._launch.plan(cores)
+        self._launch.wait_until_free(self._closing)
         positions = self._launch.claim(plan)
         query = SlotQuery(
             tuned(self._session, self._config), plan, self._events.address, self._on_batch
@@ -173,27 +181,30 @@ class Supervision:
             if self._must_stop() and query.is_idle:
                 return
             if query.is_idle:
-                self._last_sign_of_life = now
+                self._last_sign_of_life, self._failing_since = now, None
             elif now - self._last_sign_of_life > timeout_s:
                 raise BrokerError(
-                    f"A batch has made no progress for {timeout_s:.0f} s (task.timeout.ms)",
+                    f"A batch has made no progress for {timeout_s:.0f} s (task.timeout.ms).",
                     retriable=True,
                 )
             if now - looked > _LOOK_EVERY_S:
-                self._look()
+                self._look(query)
                 looked = now
-        if self._batch_error is not None:
-            raise self._batch_error
-        if not self._must_stop():
-            # Has somebody deleted a topic? Then that is what to tell.
-            self._launch.plan(cores=1)
-            raise query.failure()
+        error = self._batch_error
+        if error is None and not self._must_stop():
+            error = query.failure()
+        if error is not None:
+            if not isinstance(error, ProcessingError | SerializationError):
+                # Has somebody deleted a topic? Then that is what to tell.
+                self._check_topics()
+            raise error
 
     def _on_batch(self, reports: list[TaskReport], milliseconds: float) -> bool:
         """In Spark's thread, after each batch: whether to go on."""
         self._last_sign_of_life = time.monotonic()
         self._batch_error = error_in(reports)
         if self._batch_error is None:
+            self._failing_since = None
             self._progress.add(reports, milliseconds)
         return self._batch_error is None and not self._must_stop()
 
@@ -202,20 +213,30 @@ class Supervision:
         if event != ["alive"]:
             self._restoration.on_event(event)
 
+    def _check_topics(self) -> bool:
+        """Whether the topics are no longer those of the plan. Raises if that can't be mended."""
+        assert self.plan is not None
+        return self._launch.has_changed(self.plan)
+
     def _must_stop(self) -> bool:
         return self._closing.is_set() or self.is_paused or self._replan
 
     # When something fails
 
+    def _after_waiting(self, error: BrokerError) -> BrokerError | None:
+        """What is left of an error that may pass: nothing, if Kafka is there again."""
+        log.warning("%s Trying again.", error)
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        elif now - self._failing_since > self._config["task.timeout.ms"] / 1000:
+            return error
+        return self._clients.wait_for_kafka(error)
+
     def _goes_on(self, error: Exception) -> bool:
         """Whether to try again after an error."""
         if isinstance(error, FencedError):
             return False
-        if isinstance(error, BrokerError) and error.retriable:
-            timeout_s = self._config["task.timeout.ms"] / 1000
-            log.warning("%s. Trying again.", error)
-            if self._clients.group.wait_until_reachable(timeout_s):
-                return True
         response = self._handler(error)
         if response is StreamThreadExceptionResponse.REPLACE_THREAD:
             log.warning("Starting again after an error: %s", error)
@@ -239,16 +260,20 @@ class Supervision:
 
     # Now and then
 
-    def _look(self) -> None:
+    def _look(self, query: SlotQuery) -> None:
         """Lag, topics that have changed, records and directories that are no longer needed."""
         plan = self.plan
         assert plan is not None
         try:
+            if self._check_topics():
+                self._replan = True
+                return
             ends = self._clients.group.end_offsets(plan.inputs)
             known = self._progress.positions
             self._progress.lag = sum(max(0, end - known[part]) for part, end in ends.items())
-            self._housekeeping.run(plan, known)
-            if self._launch.has_changed(plan):
-                self._replan = True
+            # Batches read what was committed before them too, and drop it: it must still be there.
+            read = query.completed()
+            behind = {part: min(at, read[part]) for part, at in known.items() if part in read}
+            self._housekeeping.run(plan, behind)
         except BrokerError as error:
             log.warning("%s", error)

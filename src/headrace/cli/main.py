@@ -7,7 +7,6 @@ They import what is slow to load (Kafka's client, Spark) only when they are call
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from typer.core import TyperGroup
 from headrace.cli.broker import broker
 from headrace.cli.config import config
 from headrace.cli.consume import consume
+from headrace.cli.demo import demo
 from headrace.cli.doctor import doctor
 from headrace.cli.produce import produce
 from headrace.cli.reset import reset
@@ -63,11 +63,6 @@ def headrace(
         say(f"headrace {version_of('headrace')}")
         raise typer.Exit
     log_to_stderr(logging.DEBUG if debug else logging.WARNING)
-
-
-def demo() -> None:
-    """Run the example of a store's purchases on a Kafka and a Spark of its own."""
-    import_module("headrace.cli.demo").run()
 
 
 app.command("run")(run_topology)

@@ -65,7 +65,7 @@ def reset(
     loaded.require("application.id", "bootstrap.servers")
     client = ClientSettings(loaded)
     admin = Admin(client, timeout_s=_PATIENCE_S)
-    state = StateDirectory(Path(loaded["state.dir"]).expanduser(), loaded.application_id)
+    state = StateDirectory.of(loaded)
     plan = Plan.of(loaded.application_id, admin, state, keep or ())
     plan.begin = _positions(loaded, plan.inputs, to)
     for line in plan.lines():

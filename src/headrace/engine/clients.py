@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from headrace.core.errors import BrokerError, StreamsError
 from headrace.kafka.changelog import ChangelogReader, PartitionReader
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
@@ -26,6 +27,19 @@ class Clients:
     @cached_property
     def reader(self) -> PartitionReader:
         return PartitionReader(self.settings)
+
+    def wait_for_kafka(self, error: StreamsError) -> BrokerError | None:
+        """Wait for Kafka to answer after a passing error: None, or what to tell if it doesn't
+        within task.timeout.ms."""
+        timeout_s = self.settings.timeout_s()
+        if self.group.wait_until_reachable(timeout_s):
+            return None
+        servers = self.settings.bootstrap_servers
+        return BrokerError(
+            f"Kafka at {servers} could not be reached for {timeout_s:.0f} s (task.timeout.ms), "
+            f"after this: {error} Nothing is lost: start the application again when the brokers "
+            "are there."
+        )
 
     def close(self) -> None:
         for client in ("group", "changelogs", "reader"):

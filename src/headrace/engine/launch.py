@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.core.config import StreamsConfig
+from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
 from headrace.engine.claim import Claim
 from headrace.engine.clients import Clients
@@ -21,6 +24,13 @@ from headrace.topology.topology import Topology
 
 log = logging.getLogger("headrace")
 
+_SESSION_S = 60.0
+"""Kafka Streams' session.timeout.ms is 45 seconds."""
+_LOOK_EVERY_S = 0.5
+
+_PATIENCE_S = 30.0
+"""Who starts an application with a wrong address wants to know soon."""
+
 
 class Launch:
     """Turns a topology into a plan, and claims the application for it."""
@@ -29,7 +39,8 @@ class Launch:
         self._topology = topology
         self._config = config
         self._clients = clients
-        self._admin = Admin(clients.settings)
+        timeout_s = min(_PATIENCE_S, clients.settings.timeout_s())
+        self._admin = Admin(clients.settings, timeout_s=timeout_s)
 
     def plan(self, cores: int) -> Plan:
         """Make the internal topics, or check those that are there, and plan the tasks."""
@@ -55,8 +66,36 @@ class Launch:
         Raises what is wrong if it can't be gone on with.
         """
         topics = InternalTopics(self._topology, self._config, self._admin)
+        found = self._admin.describe(plan.topic_ids)
+        internal = {topic.name for topic in topics.planned}
+        changed = {
+            name
+            for name, id_ in plan.topic_ids.items()
+            if name not in found or found[name].topic_id != id_
+        }
+        if lost := changed & internal:
+            raise StreamsError(
+                f"Internal topics were deleted under the running application: "
+                f"{', '.join(sorted(lost))}. What was in them is lost. Stop the application "
+                "everywhere, and `headrace reset` has it begin anew, from the start of its input."
+            )
         tasks, _ = plan_tasks(self._topology, self._config, topics)
-        return tasks != plan.tasks
+        return bool(changed) or tasks != plan.tasks
+
+    def wait_until_free(self, closing: threading.Event) -> None:
+        """Kafka Streams doesn't leave the consumer group when it is closed: it is in it until its
+        session times out. Raises BrokerError if somebody stays for longer than that."""
+        group = self._config.application_id
+        deadline = time.monotonic() + _SESSION_S
+        waits = False
+        while (members := self._admin.group_members(group)) and time.monotonic() < deadline:
+            if not waits:
+                who = ", ".join(sorted(set(members)))
+                log.warning("Waiting for the session of %s in consumer group %s to end", who, group)
+                waits = True
+            if closing.wait(_LOOK_EVERY_S):
+                break
+        self._admin.check_group_is_free(group)
 
     def claim(self, plan: Plan) -> dict[TopicPartition, int]:
         """Shut out earlier runs, and find where each input goes on.
@@ -64,7 +103,6 @@ class Launch:
         The order matters: a worker of an earlier run that takes its slot again after we fenced it
         reads the claim then, and stops; one that took it before can't commit any more.
         """
-        self._admin.check_group_is_free(self._config.application_id)
         Claim(self._clients.settings, plan).take()
         self._fence(plan)
         group = self._clients.group

@@ -33,20 +33,27 @@ class InputMerge:
         self._idle_ms = idle_ms
         self._queues: dict[TopicPartition, _Queue] = {part: _Queue() for part in inputs}
         self._arrivals = 0
+        self._due: dict[TopicPartition, int] = {}
         self.read_ahead = 0
 
     def add(self, partition: TopicPartition, columns: Columns) -> None:
+        self._append(partition, columns)
+        self._due[partition] = columns.offsets[-1]
+
+    def _append(self, partition: TopicPartition, columns: Columns) -> None:
         queue = self._queues[partition]
         if not queue.chunks:
             self._note_arrival(queue)
         queue.chunks.append(columns)
 
     def drain(self) -> None:
-        """Process all that waits."""
-        if not any(queue.chunks for queue in self._queues.values()):
+        """Process all that was added. What was read ahead and isn't older is left for later, as one
+        would otherwise read on and on, here and there in turn."""
+        if not self._due:
             return
         ahead = _Ahead(self._clients, self._position_of, list(self._queues), self._idle_ms)
-        while waiting := [(part, queue) for part, queue in self._queues.items() if queue.chunks]:
+        while any(self._position_of(part) <= last for part, last in self._due.items()):
+            waiting = [(part, queue) for part, queue in self._queues.items() if queue.chunks]
             if len(waiting) < len(self._queues) and self._fill(ahead):
                 continue
             part, queue = min(waiting, key=lambda item: (item[1].head, item[1].arrival))
@@ -75,7 +82,7 @@ class InputMerge:
         found = ahead.read(empty)
         for part, columns in found.items():
             self.read_ahead += len(columns.offsets)
-            self.add(part, columns)
+            self._append(part, columns)
         return bool(found)
 
     def _position_of(self, partition: TopicPartition) -> int:

@@ -24,17 +24,24 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         shown = error.__cause__ or error
-        return cls(type(error).__name__, str(error), "".join(traceback.format_exception(shown)))
+        known = (kind.__name__ for kind in type(error).__mro__ if _is_known(kind))
+        kind = next(known, type(error).__name__)
+        return cls(kind, str(error), "".join(traceback.format_exception(shown)))
 
     def error(self) -> HeadraceError:
         """The error as the driver raises it; its cause shows the worker's traceback."""
         kind = getattr(errors, self.kind, None)
-        if isinstance(kind, type) and issubclass(kind, HeadraceError):
-            error = kind(self.message)
+        if kind is not None and _is_known(kind):
+            error: HeadraceError = kind(self.message)
         else:
             error = StreamsError(f"{self.kind}: {self.message}")
         error.__cause__ = RemoteTraceback(self.trace)
         return error
+
+
+def _is_known(kind: type) -> bool:
+    """Whether it is one of the errors that everybody knows, rather than a layer's own."""
+    return issubclass(kind, HeadraceError) and kind.__module__ == errors.__name__
 
 
 class RemoteTraceback(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from headrace.kafka.positions import Position
 from headrace.runtime.task import Columns, StreamTask
 from headrace.state.checkpoint import Checkpoint
 from headrace.state.task_state import TaskState
+
+log = logging.getLogger("headrace")
 
 SEQUENCE = "headrace.sequence"
 """Committed with the positions: how many commits of the task there were."""
@@ -171,21 +174,34 @@ class ActiveTask:
 
     def abandon(self) -> None:
         """Forget the batch; the kernel's task with it, as nobody knows what state it is in."""
-        self.task = None
+        self.forget()
         self._sent.clear()
         self._state.rollback()
+
+    def distrust(self) -> None:
+        """Throw away the local state: it can't be read, and will be restored."""
+        self._state.wipe()
 
     def release(self) -> None:
         self._state.release()
 
+    def forget(self) -> None:
+        """Free the memory of the kernel's task. The next batch makes a new one."""
+        task, self.task = self.task, None
+        if task is not None:
+            try:
+                task.close_processors()
+            except StreamsError as error:
+                log.warning("%s", error)
+
     def close(self) -> None:
-        self.task = None
+        self.forget()
         self._state.close()
 
     # State
 
     def _rebuild(self, global_stores: Mapping[str, Any], listener: Listener) -> None:
-        self.task = None
+        self.forget()
         self._sent.clear()
         self._state.rollback()
         restore = Restore(self.id, self._state, self._clients, self._topic_ids, listener)

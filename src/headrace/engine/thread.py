@@ -24,6 +24,7 @@ from headrace.kafka.errors import RecordRejected
 from headrace.kafka.positions import Position
 from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
+from headrace.runtime.stores.storage import StorageError
 from headrace.runtime.task import Columns
 from headrace.state.directory import StateDirectory
 from headrace.state.task_state import TaskState
@@ -48,9 +49,7 @@ class Worker:
         self.plan = plan
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.listener = listener
-        self.directory = StateDirectory(
-            Path(plan.config["state.dir"]).expanduser(), plan.config.application_id
-        )
+        self.directory = StateDirectory.of(plan.config)
         self.clients = Clients(ClientSettings(plan.config))
         self.global_state = (
             GlobalState(plan, plan.global_task, self.directory, self.clients, listener)
@@ -86,8 +85,7 @@ class Worker:
         if producer is not None and producer.usable and _read(owner) == mine:
             return producer, False
         self.forget_producer(slot)
-        self.directory.claim()
-        owner.write_text(mine)
+        self.directory.write(owner, mine)
         producer = self._producers[slot] = make_producer(self.plan, self.clients, slot)
         producer.open()
         return producer, True
@@ -102,7 +100,7 @@ class Worker:
         kept = {task.id for task in keep}
         for id_, task in self._tasks.items():
             if id_ not in kept:
-                task.task = None
+                task.forget()
 
     def close(self) -> None:
         for slot in list(self._producers):
@@ -152,6 +150,11 @@ class StreamThread:
         except (BrokerError, FencedError, LockError) as error:
             self._abandon()
             return self._try_again(error)
+        except StorageError as error:
+            self._abandon()
+            for task in self._open.values():
+                task.distrust()
+            raise RetryLater(str(error)) from error
         except Exception as error:
             self._abandon()
             return self._failed(error)
@@ -248,9 +251,10 @@ class StreamThread:
                 # By another process of ours, as slots go from one to the other.
                 raise RetryLater(str(error)) from error
         elif isinstance(error, LockError) or (isinstance(error, BrokerError) and error.retriable):
-            timeout_s = self._plan.config["task.timeout.ms"] / 1000
-            if self._worker.clients.group.wait_until_reachable(timeout_s):
+            unreachable = self._worker.clients.wait_for_kafka(error)
+            if unreachable is None:
                 raise RetryLater(str(error)) from error
+            return self._failed(unreachable)
         return self._failed(error)
 
     def _is_replaced(self) -> bool:

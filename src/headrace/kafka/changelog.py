@@ -36,11 +36,15 @@ class _Reader:
         self._timeout_s = settings.timeout_s(timeout_s)
         self._complaints = Complaints()
         self._consumer = made(Consumer, settings.consumer(role), self._complaints)
+        self._known: set[str] = set()
 
     def close(self) -> None:
         self._consumer.close()
 
     def _assign(self, partition: TopicPartition, offset: int) -> None:
+        if partition.topic not in self._known:
+            # Otherwise it asks for the leader of a new topic only after a second.
+            self._known.update(self._consumer.list_topics(timeout=self._timeout_s).topics)
         self._consumer.assign([ClientPartition(partition.topic, partition.partition, offset)])
 
     def _consume(self, count: int, timeout: float) -> tuple[list[Any], Any]:
@@ -176,7 +180,9 @@ class PartitionReader(_Reader):
             messages += more
             if report is not None or time.monotonic() >= deadline:
                 break
-        self._at = (partition, messages[-1].offset() + 1 if messages else offset)
+        # The end is told only once: to hear of it again, the partition must be assigned anew.
+        if report is None:
+            self._at = (partition, messages[-1].offset() + 1 if messages else offset)
         topic, number = partition
         return [
             ConsumerRecord(

@@ -128,8 +128,11 @@ _REMEDIES = {
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
         "Ask for the right to write with transactional ids that begin with the application id."
     ),
+    KafkaError._ALL_BROKERS_DOWN: "Check bootstrap.servers, and that the brokers are running.",
     KafkaError._AUTHENTICATION: "Check security.protocol, sasl.username and sasl.password.",
     KafkaError._RESOLVE: "Check bootstrap.servers.",
+    KafkaError._TIMED_OUT: "Check bootstrap.servers, and that the brokers are running.",
+    KafkaError._TRANSPORT: "Check bootstrap.servers, and that the brokers are running.",
     KafkaError._SSL: "Check security.protocol and the certificates (ssl.…).",
     KafkaError.UNSUPPORTED_SASL_MECHANISM: "Set sasl.mechanism to what the brokers have.",
 }

@@ -314,10 +314,13 @@ def _too_large(
 ) -> RecordRejected:
     size = len(key or b"") + len(value or b"")
     shown = "no key" if key is None else f"key {key[:80]!r}"
+    handler = "set a production.exception.handler that drops such records"
+    if index < 0:
+        # The broker has refused it, and what was sent with it: too late to ask a handler.
+        handler = f"lower producer.max.request.size to that, and {handler}"
     return RecordRejected(
         f"A record of {size} bytes with {shown} is too large for topic {topic}: {error.str()}. "
-        "Raise producer.max.request.size and the topic's max.message.bytes, or set a "
-        "production.exception.handler that drops such records.",
+        f"Raise producer.max.request.size and the topic's max.message.bytes, or {handler}.",
         topic=topic,
         key=key,
         size=size,

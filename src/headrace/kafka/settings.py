@@ -86,6 +86,11 @@ class ClientSettings:
         return self.task_timeout_ms / 1000 if given is None else given
 
     @property
+    def bootstrap_servers(self) -> str:
+        """Where the brokers are."""
+        return str(self._given[""]["bootstrap.servers"])
+
+    @property
     def isolation_level(self) -> str:
         """Whether source topics are read without what was not committed."""
         if self.exactly_once:

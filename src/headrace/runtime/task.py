@@ -302,10 +302,14 @@ class StreamTask:
         return self._changelogs[store] if self.stores[store].spec.logging else None
 
     def close(self) -> None:
-        for name, close in self._wired.on_close:
-            _run(name, close, "closed")
+        self.close_processors()
         for store in self.stores.values():
             store.close()
+
+    def close_processors(self) -> None:
+        """Only these: what stores hold back is lost."""
+        for name, close in self._wired.on_close:
+            _run(name, close, "closed")
 
     # How it is put together
 

@@ -16,12 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headrace.core.errors import BrokerError, StreamsError
+from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
 from headrace.kafka.settings import ClientSettings
 from headrace.spark.exchange import slot_keys
+from headrace.spark.failures import failure_of
 from headrace.spark.shipment import shipment
 from headrace.spark.worker import SlotFunction, run_slot, warm_up
 
@@ -75,7 +76,10 @@ class SlotQuery:
     def warm_up(self) -> list[TaskReport]:
         """Have all tasks bring their state up to date, each slot in one Spark task."""
         slots = self._session.range(0, self._plan.slots, 1, self._plan.slots)
-        return _reports(slots.mapInArrow(self._warm_up, "report binary"))
+        try:
+            return _reports(slots.mapInArrow(self._warm_up, "report binary"))
+        except Exception as error:
+            raise failure_of(str(error)) from None
 
     def start(self, positions: Mapping[TopicPartition, int]) -> None:
         rows = self._rows(positions)
@@ -103,15 +107,22 @@ class SlotQuery:
             return True
         return not self._query.isActive
 
+    def completed(self) -> dict[TopicPartition, int]:
+        """Up to where Spark has read in batches that are complete: no batch will read before it."""
+        progress = None if self._query is None else self._query.lastProgress
+        ends: dict[TopicPartition, int] = {}
+        for source in progress.sources if progress is not None else ():
+            form = orjson.loads(source.endOffset or "null")
+            if isinstance(form, dict):
+                for topic, offsets in form.items():
+                    for number, offset in offsets.items():
+                        ends[TopicPartition(topic, int(number))] = offset
+        return ends
+
     def failure(self) -> StreamsError:
         """Why the query has ended."""
         error = None if self._query is None else self._query.exception()
-        text = "it ended by itself" if error is None else str(error)
-        # Spark's Kafka clients say so if they have waited in vain.
-        waited = "TimeoutException" in text or "DisconnectException" in text
-        if waited:
-            return BrokerError(f"Spark could not read from Kafka: {text}", retriable=True)
-        return StreamsError(f"Spark's query failed: {text}")
+        return failure_of("it ended by itself" if error is None else str(error))
 
     def stop(self) -> None:
         if self._query is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +16,14 @@ from pyspark import cloudpickle
 from headrace.core.errors import TopologyError
 from headrace.engine.plan import Plan
 
+_registering = threading.Lock()
+"""Cloudpickle has one list of modules for the process, which may start several applications."""
+
 
 def shipment(plan: Plan) -> bytes:
     """Functions and classes of the user's modules are sent themselves, not only their names: a
     worker need not have the modules. Installed packages are taken to be installed there too."""
-    with _by_value(_users_modules()):
+    with _registering, _by_value(_users_modules()):
         try:
             return bytes(cloudpickle.dumps(plan))  # type: ignore[no-untyped-call]
         except Exception as error:

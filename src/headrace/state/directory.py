@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from headrace.core.config import StreamsConfig
 from headrace.core.errors import ArgumentError, LockError, StreamsError
 from headrace.state.lock import DirectoryLock
 from headrace.state.task_state import LOCK_FILE
@@ -62,6 +63,11 @@ class StateDirectory:
             self._remove(name)
         shutil.rmtree(self.path)
 
+    @classmethod
+    def of(cls, config: StreamsConfig) -> StateDirectory:
+        """Where `state.dir` says."""
+        return cls(Path(config["state.dir"]).expanduser(), config.application_id)
+
     def claim(self) -> None:
         """Make the directory, if it isn't there. Raises StreamsError if it is somebody else's."""
         try:
@@ -73,10 +79,21 @@ class StateDirectory:
                 temporary.replace(self.path / _IDENTITY_FILE)
             self._check()
         except OSError as error:
-            raise StreamsError(
-                f"State directory {self.path} can't be used: {error}. See that it may be written "
-                "to, or set another state.dir."
-            ) from error
+            raise self._not_usable(error) from error
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a small file into the directory."""
+        self.claim()
+        try:
+            path.write_text(text)
+        except OSError as error:
+            raise self._not_usable(error) from error
+
+    def _not_usable(self, error: OSError) -> StreamsError:
+        return StreamsError(
+            f"State directory {self.path} can't be used: {error}. See that it may be written to "
+            "and that its disk has room, or set another state.dir."
+        )
 
     def _check(self) -> None:
         try:

@@ -35,7 +35,7 @@ class Environment:
             str(path),
             map_size=map_size,
             max_dbs=_MAX_TREES,
-            max_spare_txns=1,
+            max_spare_txns=0,  # a child could not close the environment without harm
             sync=False,
             metasync=False,
             readahead=False,
@@ -48,9 +48,10 @@ class Environment:
         """Whether it was opened by a process that this one was forked from."""
         return self._process != os.getpid()
 
-    def abandon(self, *snapshots: Any) -> None:
-        """Never touch it, or the given snapshots of it, again."""
-        _ABANDONED.append((self._lmdb, snapshots))
+    def abandon(self, snapshot: Any) -> None:
+        """In a child: never touch it, nor a snapshot of it, again. LMDB has the snapshots of all
+        processes in one table; to close one here would take it from the parent."""
+        _ABANDONED.append((self._lmdb, snapshot))
 
     def is_current(self) -> bool:
         """Whether its files are still those on disk, and LMDB has not seen a later state of them

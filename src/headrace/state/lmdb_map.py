@@ -19,6 +19,19 @@ from headrace.runtime.stores.storage import StorageError
 LONGEST_KEY = 511
 """In bytes: what LMDB can take as a key. It takes no empty keys, either."""
 
+DAMAGE = (
+    lmdb.BadDbiError,
+    lmdb.BadTxnError,
+    lmdb.CorruptedError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.NotFoundError,
+    lmdb.PageNotFoundError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
+)
+"""What LMDB raises when its file is not as it was written."""
+
 _HASH = 16
 _STEM = LONGEST_KEY - _HASH
 _EMPTY = b"\0"
@@ -47,10 +60,13 @@ class LmdbMap:
     the last commit would be in the way of every scan.
     """
 
-    __slots__ = ("_changes", "_index", "_size", "_snapshot", "_stored_get", "_trees", "name")
+    __slots__ = (
+        "_changes", "_index", "_on_damage", "_size", "_snapshot", "_stored_get", "_trees", "name",
+    )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, on_damage: Callable[[str], None]) -> None:
         self.name = name
+        self._on_damage = on_damage
         self._changes: dict[bytes, bytes | None] = {}
         self._index = KeyIndex(self._changes)
         self._size: int | None = None
@@ -286,7 +302,12 @@ class LmdbMap:
             raise self._failed(error) from error
 
     def _failed(self, error: lmdb.Error) -> Exception:
-        return StorageError(f"Map {self.name} can't be read: {error}. It is to be restored.")
+        if isinstance(error, DAMAGE):
+            self._on_damage(f"LMDB can't read map {self.name}: {error}")
+            return StorageError(f"Map {self.name} can't be read: {error}. It will be restored.")
+        return StateError(
+            f"Map {self.name} can't be read: {error} A scan must be over before the next commit."
+        )
 
     def _out_of_turn(self, *_: Any) -> Any:
         raise StateError(f"Map {self.name} is only readable between acquire() and release()")

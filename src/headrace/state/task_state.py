@@ -22,7 +22,7 @@ from headrace.state.environment import (
     remove_files,
     sync_files,
 )
-from headrace.state.lmdb_map import LmdbMap, Trees
+from headrace.state.lmdb_map import DAMAGE, LmdbMap, Trees
 from headrace.state.lock import DirectoryLock
 
 LOCK_FILE = ".lock"
@@ -30,17 +30,6 @@ LOCK_FILE = ".lock"
 _FIRST_MAP_SIZE = 1 << 30
 _ABOUT = b"about"
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
-_DAMAGED = (
-    lmdb.BadDbiError,
-    lmdb.BadTxnError,
-    lmdb.CorruptedError,
-    lmdb.IncompatibleError,
-    lmdb.InvalidError,
-    lmdb.NotFoundError,
-    lmdb.PageNotFoundError,
-    lmdb.PanicError,
-    lmdb.VersionMismatchError,
-)
 
 
 class TaskState:
@@ -67,6 +56,9 @@ class TaskState:
         self._about = About(identity)
         self._seen = -1
         """The transaction that `_about` is of."""
+        self._is_lost = False
+        self._damage: str | None = None
+        """What was found to be damaged while it was read."""
         self._maps: dict[str, LmdbMap] = {}
         self._dropped: set[str] = set()
 
@@ -77,6 +69,12 @@ class TaskState:
 
         Raises LockError if that takes longer than `timeout_s`.
         """
+        self._let_go_after_fork()
+        if self._is_lost:
+            raise StateError(
+                f"The state in {self.path} was in use when this process was forked, and can't be "
+                "used in it. Fork before a state is acquired, or start processes in another way."
+            )
         if self._lock.is_held:
             raise StateError(f"The state in {self.path} was acquired already")
         self._close_snapshot()
@@ -85,7 +83,8 @@ class TaskState:
         except OSError as error:
             raise self._not_usable(error) from error
         try:
-            self.reset_reason = self._reason_for_distrust()
+            self.reset_reason = self._damage or self._reason_for_distrust()
+            self._damage = None
             if self.reset_reason is None:
                 try:
                     self._open()
@@ -107,7 +106,11 @@ class TaskState:
         self._let_go_after_fork()
         self.rollback()
         self._close_snapshot()
-        if self._environment is not None and self._environment.is_large():
+        if self._damage is not None and self._lock.is_held:
+            # No other process is to find it.
+            self._close_environment()
+            remove_files(self.path, DATA_FILE, READERS_FILE)
+        elif self._environment is not None and self._environment.is_large():
             self._close_environment()
         self._lock.release()
 
@@ -136,7 +139,7 @@ class TaskState:
     def map(self, name: str) -> OrderedMap:
         found = self._maps.get(name)
         if found is None:
-            found = self._maps[name] = LmdbMap(name)
+            found = self._maps[name] = LmdbMap(name, self._found_damage)
             if self._snapshot is not None:
                 found.attach(self._snapshot, self._trees_of(name))
         return found
@@ -173,7 +176,10 @@ class TaskState:
             # LMDB may refuse everything from now on; what is on disk is as it was.
             self.rollback()
             self._close_environment()
-            self._open()
+            if isinstance(error, DAMAGE):
+                self._found_damage(f"LMDB can't write it: {error}")
+            else:
+                self._open()
             raise self._not_written(error) from error
         self._about, self._seen = about, number
         self._forget_changes()
@@ -194,6 +200,9 @@ class TaskState:
 
     # Opening and closing
 
+    def _found_damage(self, reason: str) -> None:
+        self._damage = reason
+
     def _reason_for_distrust(self) -> str | None:
         if self._lock.deaths > 1:
             return "the last two processes that had it died"
@@ -209,7 +218,7 @@ class TaskState:
             self._open_snapshot(self._current_environment())
         except BaseException as error:
             self._close_environment()
-            if isinstance(error, _DAMAGED):
+            if isinstance(error, DAMAGE):
                 raise DamagedError(f"LMDB can't read it: {error}") from error
             if isinstance(error, lmdb.Error):
                 raise self._not_usable(error) from error
@@ -229,10 +238,12 @@ class TaskState:
 
     def _let_go_after_fork(self) -> None:
         """In a child, everything that is open is still the parent's."""
-        environment = self._environment
+        environment, snapshot = self._environment, self._snapshot
         if environment is not None and environment.is_inherited():
-            environment.abandon(self._snapshot)
-            self._environment = self._snapshot = None
+            if snapshot is not None:
+                environment.abandon(snapshot)
+                self._environment = self._snapshot = None
+                self._is_lost = True
             self._close_environment()
 
     def _open_snapshot(self, environment: Environment) -> None:

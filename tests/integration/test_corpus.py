@@ -1,0 +1,64 @@
+"""A sample of what was recorded of Kafka Streams, on a real Kafka and a real Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import StreamsConfig
+from headrace.kafka.embedded import EmbeddedKafka
+from headrace.spark.session import make_session
+from tests.conformance.cases import Case, group_files, read
+from tests.integration.corpus_on_spark import CorpusOnSpark, Run, is_partitioned, obstacle, rounds
+
+# PySpark leaves sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+GROUPS = group_files()
+CASES = 4
+ROUNDS = 3
+PARTITIONS = 3
+
+WITHOUT_RUNS = {
+    "naming": "all cases are only built and described",
+    "invalid": "nearly all cases fail when they are built",
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(
+    embedded_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CorpusOnSpark]:
+    spark: SparkSession = make_session(StreamsConfig({"spark.master": "local[4]"}))
+    corpus = CorpusOnSpark(embedded_kafka, spark, tmp_path_factory.mktemp("corpus"))
+    yield corpus
+    corpus.close()
+    spark.stop()
+
+
+def sample(group: str) -> list[Case]:
+    """Some cases from all over the group; of those with the fewest rounds, as each takes its
+    time."""
+    cases = [case for case in read(GROUPS[group]) if obstacle(case) is None]
+    needed = sorted(len(rounds(case)) for case in cases)[:CASES][-1:]
+    quick = [case for case in cases if len(rounds(case)) <= max([ROUNDS, *needed])]
+    return [quick[index * len(quick) // CASES] for index in range(CASES)]
+
+
+def partitioned(group: str) -> list[Case]:
+    """A case in which keys have nothing to do with each other, if there is one."""
+    cases = [case for case in read(GROUPS[group]) if obstacle(case) is None]
+    quick = (case for case in cases if len(rounds(case)) <= ROUNDS)
+    return [case for case in quick if is_partitioned(case, PARTITIONS)][:1]
+
+
+@pytest.mark.parametrize("group", [group for group in GROUPS if group not in WITHOUT_RUNS])
+def test_group_gives_what_was_recorded(corpus: CorpusOnSpark, group: str) -> None:
+    cases = sample(group)
+    assert len({case["id"] for case in cases}) == CASES
+    runs = [Run(case) for case in cases]
+    runs += [Run(case, PARTITIONS) for case in partitioned(group)]
+    differences = corpus.check(runs)
+    assert not differences, "\n\n".join(differences)
