@@ -8,7 +8,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.core.errors import BrokerError, ConfigError, FencedError, MissingTopicError
-from headrace.kafka.errors import Complaints, error_of, made, translated, tried
+from headrace.kafka.errors import (
+    CLIENT_LOGGER,
+    Complaints,
+    error_of,
+    made,
+    translated,
+    tried,
+)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +124,17 @@ def test_neither_is_a_wrong_password() -> None:
     complaints(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
     with pytest.raises(BrokerError, match="wrong password"):
         run(Calls(KafkaError._TIMED_OUT), complaints)
+
+
+def test_what_a_client_says_again_and_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    for milliseconds in range(3):
+        CLIENT_LOGGER.warning(
+            "FAIL [one] Connection refused (after %dms in state UP)", milliseconds
+        )
+        CLIENT_LOGGER.warning(
+            "FAIL [two] Connection refused (after %dms in state UP)", milliseconds
+        )
+    assert [record.getMessage() for record in caplog.records] == [
+        "FAIL [one] Connection refused (after 0ms in state UP)",
+        "FAIL [two] Connection refused (after 0ms in state UP)",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,6 +24,30 @@ T = TypeVar("T")
 CLIENT_LOGGER = logging.getLogger("headrace.kafka.client")
 """What librdkafka says, which would otherwise go to stderr."""
 CLIENT_LOGGER.addHandler(logging.NullHandler())
+
+_SAY_AGAIN_S = 10.0
+
+
+class _OncePerWhile(logging.Filter):
+    """While a broker is away, every client says so again and again, hundreds of times at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        for told, at in list(self._said.items()):
+            if now - at > _SAY_AGAIN_S:
+                del self._said[told]
+        # Without the seconds that it has been in some state.
+        text = re.sub(r"\(after \d+ms[^)]*\)", "", record.getMessage())
+        is_new = text not in self._said
+        self._said.setdefault(text, now)
+        return is_new
+
+
+CLIENT_LOGGER.addFilter(_OncePerWhile())
 
 _FIRST_ATTEMPT_S = 1.0
 _LONGEST_ATTEMPT_S = 10.0
