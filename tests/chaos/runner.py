@@ -33,7 +33,7 @@ _EXPECTED = ("Skipping record", "Out-of-order update")
 """What is often said, and always true."""
 
 
-def fresh_load(application_id: str, seed: int, partitions: int = 3) -> Load:
+def fresh_load(application_id: str, seed: int, partitions: int = 2) -> Load:
     """A load of the present: brokers would soon delete the changelogs of an older one."""
     start_ms = int(time.time() * 1000) // HOUR_MS * HOUR_MS - HOUR_MS
     return Load(Pipeline(application_id, partitions), seed, MOST_CLICKS, start_ms)

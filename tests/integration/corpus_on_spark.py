@@ -120,6 +120,23 @@ def rounds(case: Case) -> list[list[dict[str, Any]]]:
     return parts
 
 
+def beginning(case: Case, parts: int) -> Case:
+    """The case up to the end of so many rounds, with what it had sent by then."""
+    together = rounds(case)
+    if len(together) <= parts:
+        return case
+    kept = together[parts - 1][-1]
+    last = next(index for index, step in enumerate(case["input"]) if step is kept)
+    short = {
+        **case,
+        "input": case["input"][: last + 1],
+        "output": [record for record in case["output"] if record["cause"] <= last],
+    }
+    if case.get("error", {}).get("cause", 0) > last:
+        del short["error"]
+    return short
+
+
 def _records(case: Case) -> list[dict[str, Any]]:
     return [step for step in case["input"] if "topic" in step]
 
@@ -532,6 +549,8 @@ class JavaProducer:
         settings = self._java.java.util.HashMap()
         settings.put("bootstrap.servers", servers)
         settings.put("linger.ms", "0")
+        settings.put("enable.idempotence", "false")
+        settings.put("max.in.flight.requests.per.connection", "1")
         for role in ("key", "value"):
             settings.put(
                 f"{role}.serializer", "org.apache.kafka.common.serialization.ByteArraySerializer"

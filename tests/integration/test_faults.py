@@ -328,6 +328,7 @@ def grow(cluster: Cluster, topic: str, partitions: int) -> None:
     client = AdminClient(cluster.client)
     for future in client.create_partitions([NewPartitions(topic, partitions)]).values():
         future.result()
+    wait_until(lambda: admin(cluster).list_topics()[topic] == partitions, "the partitions")
 
 
 def test_a_topic_gets_more_partitions_and_they_are_read(cluster: Cluster, name: str) -> None:

@@ -27,7 +27,7 @@ from headrace.kafka.jars import STREAMS, resolve
 from headrace.kafka.java import find_java, java_home
 from headrace.spark.session import make_session
 from headrace.testing import TopologyTestDriver
-from tests.integration.applications import PATIENCE_S, Cluster, close, wait_until
+from tests.integration.applications import Cluster, close
 from tests.integration.takeover.topology import STORES, takeover
 
 # PySpark leaves sockets to the garbage collector.
@@ -37,6 +37,7 @@ APPLICATION = Path(__file__).parent / "takeover" / "TakeoverApp.java"
 PARTITIONS = 2
 RECORDS = 1_000
 """In each of the three parts."""
+PATIENCE_S = 120.0
 
 Sent = tuple[bytes, bytes, int]
 ByKey = dict[bytes, list[tuple[bytes | None, int]]]
@@ -60,12 +61,14 @@ def parts() -> Iterator[list[Sent]]:
 
     A value belongs to one key, so that the order of a value's records is that of the input, also
     behind the repartition topic. Each part begins with records that are not late, for all keys:
-    Kafka Streams forgets how late it was when it is closed (ADR 2).
+    Kafka Streams forgets how late it was when it is closed (ADR 2). All is of late, as brokers
+    delete the old records of a window's changelog.
     """
     chance = random.Random(4)
     keys = [f"key-{i}" for i in range(24)]
     weights = [1 / (1 + i) for i in range(len(keys))]
-    now = 1_700_000_000_000
+    hour = 3_600_000
+    now = (int(time.time() * 1000) // hour - 1) * hour
     for _ in range(3):
         part: list[Sent] = []
         for i in range(RECORDS):
@@ -140,13 +143,19 @@ class Output:
             [ClientPartition(topic, number, OFFSET_BEGINNING) for number in range(PARTITIONS)]
         )
 
-    def has(self, count: int) -> bool:
-        for message in self._consumer.consume(10_000, timeout=0.2):
-            assert message.error() is None
-            key = message.key()
-            assert key is not None
-            self.records.append((key, message.value(), message.timestamp()[1]))
-        return len(self.records) >= count
+    def wait_for(self, count: int, is_running: Callable[[], bool]) -> None:
+        """Wait until so many records are there, but not if they stop coming."""
+        deadline = time.monotonic() + PATIENCE_S
+        while len(self.records) < count and is_running():
+            messages = self._consumer.consume(10_000, timeout=0.2)
+            for message in messages:
+                assert message.error() is None
+                key = message.key()
+                assert key is not None
+                self.records.append((key, message.value(), message.timestamp()[1]))
+            if messages:
+                deadline = time.monotonic() + PATIENCE_S
+            assert time.monotonic() < deadline, f"{len(self.records)} records, not {count}"
 
     def close(self) -> None:
         self._consumer.close()
@@ -190,10 +199,7 @@ class Takeover:
             text=True,
         ) as process:
             try:
-                wait_until(
-                    lambda: self.output.has(part.output_total) or process.poll() is not None,
-                    "Kafka Streams",
-                )
+                self.output.wait_for(part.output_total, lambda: process.poll() is None)
                 said, errors = process.communicate(timeout=PATIENCE_S)
             finally:
                 process.kill()
@@ -207,7 +213,7 @@ class Takeover:
         streams = self._cluster.application(self.topology, self._name, statestore_cache_max_bytes=0)
         streams.set_global_state_restore_listener(restored)
         with streams:
-            wait_until(lambda: self.output.has(part.output_total), "Headrace", streams)
+            self.output.wait_for(part.output_total, lambda: streams.error is None)
         close(streams)
         return restored.records
 

@@ -128,12 +128,9 @@ def test_neither_is_a_wrong_password() -> None:
 
 def test_what_a_client_says_again_and_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     for milliseconds in range(3):
-        CLIENT_LOGGER.warning(
-            "FAIL [one] Connection refused (after %dms in state UP)", milliseconds
-        )
-        CLIENT_LOGGER.warning(
-            "FAIL [two] Connection refused (after %dms in state UP)", milliseconds
-        )
+        for client in ("one", "two"):
+            state = f"(after {milliseconds}ms in state UP)"
+            CLIENT_LOGGER.warning(f"FAIL [{client}] Connection refused {state}")
     assert [record.getMessage() for record in caplog.records] == [
         "FAIL [one] Connection refused (after 0ms in state UP)",
         "FAIL [two] Connection refused (after 0ms in state UP)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from headrace.core.errors import StreamsError
 from headrace.runtime.stores import StorageError
 from headrace.state import Checkpoint, TaskState
 from headrace.state.data_file import damage, read_meta
+from headrace.state.environment import Environment
 
 from .processes import run
 
@@ -139,8 +142,11 @@ def test_damage_that_a_read_finds_is_gone_after_the_turn(path: Path) -> None:
 
 
 def test_another_identity_is_noticed(path: Path) -> None:
-    reason = reset_reason(path, "app 0_0, other stores")
-    assert reason == "it belongs to app 0_0, and not to app 0_0, other stores"
+    assert reset_reason(path, "app 0_1") == "it belongs to app 0_0, and not to app 0_1"
+
+
+def test_other_stores_are_noticed(path: Path) -> None:
+    assert reset_reason(path, f"{IDENTITY}\nother stores") == "its stores were of another kind"
 
 
 def test_a_wrong_checksum_is_noticed(path: Path) -> None:
@@ -221,6 +227,18 @@ def test_a_restart_of_the_machine_is_noticed(path: Path, monkeypatch: pytest.Mon
     assert reset_reason(path) == "the machine was restarted before all of it was on the disk"
 
 
+def test_state_that_nobody_looked_at_is_not_made_trustworthy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = TaskState(path, IDENTITY)
+    state.acquire(0)
+    state.release()
+    state._close_environment()
+    monkeypatch.setattr("headrace.state.lock._boot_id", lambda: "another")
+    TaskState(path, IDENTITY).close()
+    assert reset_reason(path) == "the machine was restarted before all of it was on the disk"
+
+
 def test_state_that_was_closed_outlasts_a_restart(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +301,76 @@ def test_a_full_disk_is_said_and_survived(path: Path) -> None:
     assert "could not be written" in child.stdout
     assert "disk seems to be full" in child.stdout
     assert reset_reason(path) is None
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: lmdb.Error) -> None:
+    def write(self: Environment, change: object) -> int:
+        raise error
+
+    monkeypatch.setattr(Environment, "write", write)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (lmdb.DiskError(os.strerror(errno.ENOSPC)), "Its disk seems to be full: make room"),
+        (lmdb.Error(f"mdb_txn_commit: {os.strerror(errno.EIO)}"), "disk seems to be full"),
+        (lmdb.DbsFullError("mdb_dbi_open"), "could not be written: mdb_dbi_open"),
+    ],
+)
+def test_a_failed_commit_leaves_the_one_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: lmdb.Error, message: str
+) -> None:
+    state = TaskState(path, IDENTITY)
+    state.acquire(0)
+    state.map("store").put(b"new", b"1")
+    with monkeypatch.context() as patched:
+        failing(patched, error)
+        with pytest.raises(StreamsError, match=message):
+            state.commit(Checkpoint("run", 2), {})
+    assert state.checkpoint == CHECKPOINT
+    assert state.map("store").get(b"new") is None
+    state.close()
+    assert reset_reason(path) is None
+
+
+def test_damage_that_a_commit_finds_is_gone_after_the_turn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = TaskState(path, IDENTITY)
+    state.acquire(0)
+    state.map("store").put(b"new", b"1")
+    with monkeypatch.context() as patched:
+        failing(patched, lmdb.CorruptedError("mdb_put"))
+        with pytest.raises(StreamsError, match="could not be written: mdb_put"):
+            state.commit(Checkpoint("run", 2), {})
+    state.release()
+    state.acquire(0)
+    assert "LMDB can't write it: mdb_put" in (state.reset_reason or "")
+    assert state.checkpoint is None
+    state.close()
+
+
+def test_the_directory_may_be_deleted_at_any_time(path: Path) -> None:
+    state = TaskState(path, IDENTITY)
+    state.acquire(0)
+    shutil.rmtree(path)
+    assert len(state.map("store")) == 2000
+    state.map("store").put(b"lost", b"1")
+    state.commit(CHECKPOINT, {})
+    state.release()
+    state.acquire(0)
+    assert state.reset_reason is None
+    assert state.checkpoint is None
+    state.map("store").put(b"new", b"1")
+    state.commit(CHECKPOINT, {})
+    state.release()
+    shutil.rmtree(path)
+    state.acquire(0)
+    assert state.checkpoint is None
+    shutil.rmtree(path)
+    state.close()
+    state.close()
 
 
 def test_a_directory_that_can_not_be_written_is_said(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class Supervision:
     def stop(self, timeout_s: float | None) -> bool:
         self._closing.set()
         self._resumed.set()
-        if self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 

@@ -58,6 +58,10 @@ class GlobalState:
         self._state.share()
         return self._task.stores
 
+    def close(self) -> None:
+        self._task = None
+        self._state.close()
+
     def _positions(self) -> dict[TopicPartition, int]:
         """How far the stores are; from the start if they are of other topics of the same name."""
         checkpoint = self._state.checkpoint

@@ -107,6 +107,8 @@ class Worker:
             self.forget_producer(slot)
         for task in self._tasks.values():
             task.close()
+        if self.global_state is not None:
+            self.global_state.close()
         self.clients.close()
 
 

@@ -113,7 +113,8 @@ class Environment:
     def is_large(self) -> bool:
         """Whether it should not stay open without need: the pages that LMDB has touched count as
         memory of this process, and it also keeps the buffers of its largest transaction."""
-        return (self._path / DATA_FILE).stat().st_size > _LARGE
+        files = self._stats()
+        return not files or files[0].st_size > _LARGE
 
     def close(self) -> None:
         self._lmdb.close()

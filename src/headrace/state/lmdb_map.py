@@ -61,7 +61,8 @@ class LmdbMap:
     """
 
     __slots__ = (
-        "_changes", "_index", "_on_damage", "_size", "_snapshot", "_stored_get", "_trees", "name",
+        "_changes", "_has_deletions", "_index", "_on_damage", "_size", "_snapshot", "_stored_get",
+        "_trees", "name",
     )  # fmt: skip
 
     def __init__(self, name: str, on_damage: Callable[[str], None]) -> None:
@@ -69,6 +70,7 @@ class LmdbMap:
         self._on_damage = on_damage
         self._changes: dict[bytes, bytes | None] = {}
         self._index = KeyIndex(self._changes)
+        self._has_deletions = False
         self._size: int | None = None
         """Kept up to date from when it is first asked for until the next commit."""
         self.detach()
@@ -90,6 +92,7 @@ class LmdbMap:
     def forget_changes(self) -> None:
         self._changes.clear()
         self._index.reset()
+        self._has_deletions = False
         self._size = None
 
     @property
@@ -98,7 +101,8 @@ class LmdbMap:
 
     @property
     def has_odd_changes(self) -> bool:
-        return any(map(_is_odd, self._changes))
+        changes = self._changes
+        return b"" in changes or max(map(len, changes), default=0) > LONGEST_KEY
 
     def write(self, transaction: Any, trees: Trees) -> None:
         """Put the changes into the databases, in the order of their keys."""
@@ -109,7 +113,7 @@ class LmdbMap:
             keys = [key for key in keys if not _is_odd(key)]
         values: Iterable[bytes | None] = map(changes.__getitem__, keys)
         append = transaction.stat(trees.plain)["entries"] == 0
-        if None in changes.values():
+        if self._has_deletions:
             for key in keys:
                 if changes[key] is None:
                     transaction.delete(key, db=trees.plain)
@@ -149,6 +153,7 @@ class LmdbMap:
             if touched is not None:
                 touched.add(key)
             changes[key] = None
+            self._has_deletions = True
         elif changes.pop(key, None) is not None and touched is not None:
             touched.add(key)
 

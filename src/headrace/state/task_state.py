@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
@@ -29,7 +30,8 @@ LOCK_FILE = ".lock"
 
 _FIRST_MAP_SIZE = 1 << 30
 _ABOUT = b"about"
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+_NO_ROOM = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)]
+"""What LMDB says when a disk is full; the last one after a write that was cut short."""
 
 
 class TaskState:
@@ -40,9 +42,9 @@ class TaskState:
     until `commit` writes them all, with the checkpoint, in one transaction. Other processes may
     read meanwhile, and see only what was committed.
 
-    `identity` says what the state is of: application, task and the shape of its stores. State of
-    another identity, and all that is damaged or doubtful, is wiped by `acquire`; `reset_reason`
-    then says why.
+    `identity` says what the state is of: application and task in the first line, then the shape of
+    its stores. State of another identity, and all that is damaged or doubtful, is wiped by
+    `acquire`; `reset_reason` then says why.
     """
 
     def __init__(self, path: Path, identity: str, *, map_size: int = _FIRST_MAP_SIZE) -> None:
@@ -56,6 +58,7 @@ class TaskState:
         self._about = About(identity)
         self._seen = -1
         """The transaction that `_about` is of."""
+        self._had_a_turn = False
         self._is_lost = False
         self._damage: str | None = None
         """What was found to be damaged while it was read."""
@@ -88,10 +91,11 @@ class TaskState:
             if self.reset_reason is None:
                 try:
                     self._open()
-                    return
                 except DamagedError as error:
                     self.reset_reason = str(error)
-            self._start_empty()
+            if self.reset_reason is not None:
+                self._start_empty()
+            self._had_a_turn = True
         except BaseException:
             self.release()
             raise
@@ -118,7 +122,8 @@ class TaskState:
         """Release the state, and see that it is on the disk unless another process has it now."""
         self.release()
         self._close_environment()
-        if not (self.path / DATA_FILE).exists():
+        if not self._had_a_turn or not (self.path / DATA_FILE).exists():
+            # Nobody has looked whether it can be trusted, or there is nothing.
             return
         try:
             self._lock.acquire(0)
@@ -268,7 +273,12 @@ class TaskState:
             data = snapshot.get(_ABOUT, db=environment.tree(_ABOUT))
         about = About.from_bytes(data or b"")
         if about.identity != self._identity:
-            raise DamagedError(f"it belongs to {about.identity}, and not to {self._identity}")
+            theirs, ours = (text.partition("\n")[0] for text in (about.identity, self._identity))
+            raise DamagedError(
+                "its stores were of another kind"
+                if theirs == ours
+                else f"it belongs to {theirs}, and not to {ours}"
+            )
         numbers = about.maps.values()
         environment.open_trees([*map(_plain, numbers), *map(_odd, about.odd)])
         return about
@@ -344,7 +354,7 @@ class TaskState:
 
     def _not_written(self, error: lmdb.Error) -> StreamsError:
         text = f"The state in {self.path} could not be written: {error}."
-        if error.code in _NO_ROOM or isinstance(error, lmdb.DiskError):
+        if any(reason in text for reason in _NO_ROOM):
             return StreamsError(f"{text} Its disk seems to be full: make room, or move state.dir.")
         return StreamsError(text)
 
