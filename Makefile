@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+FAULTS := $(addprefix tests/integration/,test_chaos.py test_corpus.py test_embedded.py test_faults.py test_kafka_faults.py)
 
-.PHONY: test setup lint types unit conformance integration demo bench clean
+.PHONY: test setup lint types unit conformance integration faults demo bench clean
 
 test: lint types unit conformance integration
 
@@ -27,7 +28,11 @@ conformance:
 
 # With a real Kafka and a real Spark, which get both cores for themselves.
 integration: $(STAMP)
-	$(BIN)/pytest tests/integration
+	$(BIN)/pytest $(filter-out $(FAULTS),$(wildcard tests/integration/test_*.py))
+
+# Not part of `test` yet: they have not been through a quiet machine from end to end.
+faults: $(STAMP)
+	$(BIN)/pytest $(FAULTS)
 
 demo: $(STAMP)
 	$(BIN)/headrace demo

@@ -29,7 +29,7 @@ class StandaloneCluster:
         self._directory = directory
         self._plan = plan
         self._workers = workers
-        self._sessions: list[int] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
         self.master = ""
 
     def home(self, worker: int) -> Path:
@@ -74,34 +74,38 @@ class StandaloneCluster:
         assert spec.origin is not None
         spark = Path(spec.origin).parent
         log = home / "log"
-        process = subprocess.Popen(
-            [
-                *(str(find_java()), "-Xmx256m", "-cp", f"{spark}/conf:{spark}/jars/*"),
-                *(f"org.apache.spark.deploy.{program}", "--host", "127.0.0.1"),
-                *("--webui-port", "0", *arguments),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log.open("wb"),
-            stderr=subprocess.STDOUT,
-            cwd=home,
-            env={
-                **os.environ,
-                "HOME": str(home),
-                "SPARK_HOME": str(spark),
-                "SPARK_SCALA_VERSION": "2.13",
-                "JAVA_HOME": str(find_java().resolve().parents[1]),
-                "PYTHONPATH": str(ROOT),
-                "PYSPARK_PYTHON": sys.executable,
-                VARIABLE: str(self._plan),
-            },
-            start_new_session=True,
-        )
-        self._sessions.append(process.pid)
+        command = [
+            *(str(find_java()), "-Xmx256m", "-cp", f"{spark}/conf:{spark}/jars/*"),
+            *(f"org.apache.spark.deploy.{program}", "--host", "127.0.0.1"),
+            *("--webui-port", "0", *arguments),
+        ]
+        environment = {
+            **os.environ,
+            "HOME": str(home),
+            "SPARK_HOME": str(spark),
+            "SPARK_SCALA_VERSION": "2.13",
+            "JAVA_HOME": str(find_java().resolve().parents[1]),
+            "PYTHONPATH": str(ROOT),
+            "PYSPARK_PYTHON": sys.executable,
+            VARIABLE: str(self._plan),
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=home,
+                env=environment,
+                start_new_session=True,
+            )
+        self._processes.append(process)
         return log
 
     def _stop(self) -> None:
-        for session in self._sessions:
-            end_session(session)
+        for process in self._processes:
+            end_session(process.pid)
+            process.wait()
 
 
 def _free_port() -> int:

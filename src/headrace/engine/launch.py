@@ -103,6 +103,8 @@ class Launch:
         The order matters: a worker of an earlier run that takes its slot again after we fenced it
         reads the claim then, and stops; one that took it before can't commit any more.
         """
+        # Clients of an earlier plan may not know of partitions that came since.
+        self._clients.close()
         Claim(self._clients.settings, plan).take()
         self._fence(plan)
         group = self._clients.group

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -126,7 +127,10 @@ class SlotQuery:
 
     def stop(self) -> None:
         if self._query is not None:
-            self._query.stop()
+            # In the middle of a batch, Spark may fail over the interruption. It has stopped all the
+            # same, and there is a better reason to tell than that.
+            with suppress(Exception):
+                self._query.stop()
             self._query = None
         if self._checkpoint is not None:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
