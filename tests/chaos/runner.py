@@ -29,6 +29,8 @@ from .processes import Process, end_session, kill, python_workers
 MOST_CLICKS = 20_000
 _POLL_S = 0.25
 _CLICKS_AT_ONCE = 60
+_FEWEST_CLICKS = 1000
+"""Fewer would not tell much."""
 _EXPECTED = ("Skipping record", "Out-of-order update")
 """What is often said, and always true."""
 
@@ -129,11 +131,9 @@ class Run:
         *,
         cached: bool = False,
         settings: Mapping[str, Any] | None = None,
-        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.kafka = kafka
         self.load = load
-        self.directory = directory
         self.state_dir = directory / "state"
         self.temporary = directory / "tmp"
         self.plan = FaultPlan(directory / "plan")
@@ -165,7 +165,6 @@ class Run:
                 "PYTHONPATH": str(ROOT),
                 "TMPDIR": str(self.temporary),
                 VARIABLE: str(self.plan.directory),
-                **(environment or {}),
             },
         )
 
@@ -219,9 +218,9 @@ class Run:
         if self._feed.clicks - self.clicks_read() < 2 * _CLICKS_AT_ONCE:
             self._feed.more(_CLICKS_AT_ONCE)
 
-    def wait_for_faults(self, left: int = 0) -> None:
-        """Wait until all planned faults but `left` were done."""
-        self.wait(lambda: self.plan.pending <= left, "all planned faults were done")
+    def wait_for_faults(self) -> None:
+        """Wait until all planned faults were done."""
+        self.wait(lambda: self.plan.pending == 0, "all planned faults were done")
 
     def wait_for_clicks(self, more: int) -> None:
         """Wait until so many more clicks are committed."""
@@ -262,7 +261,7 @@ class Run:
 
     def finish(self, timeout_s: float = 240) -> None:
         """Wait for the end of the input, close the application, and check everything."""
-        self._feed.more(_CLICKS_AT_ONCE)
+        self._feed.more(max(_CLICKS_AT_ONCE, _FEWEST_CLICKS - self._feed.clicks))
         self.load = self._feed.end()
         self.wait(self.is_done, "the end of the input", timeout_s)
         code = self.driver.stop()
