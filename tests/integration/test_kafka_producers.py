@@ -184,6 +184,20 @@ def test_the_next_producer_of_the_same_id_fences(app: Application) -> None:
     assert app.group.committed([part])[part].offset == 1
 
 
+def test_a_fenced_producer_may_find_out_while_it_sends(app: Application) -> None:
+    topic = app.topic()
+    first = app.producer()
+    first.send([record(topic, b"never")])
+    app.producer()
+    deadline = time.monotonic() + 60
+    with pytest.raises(FencedError, match="took over"):
+        while time.monotonic() < deadline:
+            first.send([record(topic, b"never")])
+            time.sleep(0.01)
+    assert not first.usable
+    assert values(app.kafka, topic) == []
+
+
 def test_other_ids_are_left_alone(app: Application) -> None:
     topic = app.topic()
     first, second = app.producer("0"), app.producer("1")

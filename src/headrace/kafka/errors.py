@@ -96,11 +96,15 @@ _PRODUCER_IS_LOST = frozenset(
         KafkaError.TRANSACTION_ABORTABLE,
         KafkaError.TRANSACTION_COORDINATOR_FENCED,
         KafkaError.UNKNOWN_PRODUCER_ID,
+        KafkaError._FATAL,
         KafkaError._GAPLESS_GUARANTEE,
         KafkaError._STATE,
     }
 )
 """It may work later, with a new producer."""
+
+_UNEXPLAINED = RETRIABLE | {KafkaError._FATAL}
+"""The client says in the background why."""
 
 _FENCED = frozenset(
     {
@@ -228,11 +232,11 @@ def translated(
 ) -> StreamsError:
     """The error to raise when `what` failed, such as "Could not commit"."""
     code = error.code()
+    if complaints is not None and complaints.last is not None and code in _UNEXPLAINED:
+        error = complaints.last
+        code = error.code()
     reason = f"{error.str()} ({error.name()})"
-    if complaints is not None and complaints.last is not None and code in RETRIABLE:
-        reason = f"{complaints.last.str()} ({complaints.last.name()})"
-        code = complaints.last.code()
-    if error.code() in _FENCED:
+    if code in _FENCED:
         return FencedError(f"{what}: another instance of the application took over. {reason}.")
     if code in _MISSING:
         return MissingTopicError(f"{what}: a topic or partition doesn't exist. {reason}.")

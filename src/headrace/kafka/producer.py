@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from operator import length_hint
 from typing import Any, NoReturn
 
@@ -92,9 +91,11 @@ class _Sending:
 
     def _serve(self) -> None:
         """Have callbacks called, after a failure."""
-        # A fatal error is raised again by every poll.
-        with suppress(KafkaException):
+        try:
             self._producer.poll(0)
+        except KafkaException as exception:
+            # A fatal error is raised by a poll, with its cause.
+            self._complaints(error_of(exception))
 
     def _send(self, outbox: Sequence[Outgoing]) -> None:
         produce = self._producer.produce
@@ -118,6 +119,7 @@ class _Sending:
                 if error.code() in _TOO_LARGE:
                     index = len(outbox) - length_hint(records) - 1
                     raise _too_large(error, topic, key, value, index) from exception
+                self._serve()
                 self._fail(error, f"Could not send a record to {topic}", exception)
         self._poll(0)
 
