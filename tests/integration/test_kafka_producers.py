@@ -189,11 +189,15 @@ def test_a_fenced_producer_may_find_out_while_it_sends(app: Application) -> None
     first = app.producer()
     first.send([record(topic, b"never")])
     app.producer()
-    deadline = time.monotonic() + 60
-    with pytest.raises(FencedError, match="took over"):
+
+    def send_until_it_fails() -> None:
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             first.send([record(topic, b"never")])
             time.sleep(0.01)
+
+    with pytest.raises(FencedError, match="took over"):
+        send_until_it_fails()
     assert not first.usable
     assert values(app.kafka, topic) == []
 

@@ -65,7 +65,8 @@ def test_everything_can_be_wiped(tmp_path: Path) -> None:
     make_task(directory, "0_1")
 
 
-def test_state_in_use_is_not_wiped(tmp_path: Path) -> None:
+def test_state_in_use_is_not_wiped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.state.directory._LAST_BATCH_S", 0.1)
     directory = StateDirectory(tmp_path, "app")
     state = make_task(directory, "0_1")
     state.acquire(0)

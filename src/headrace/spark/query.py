@@ -43,6 +43,14 @@ _SOURCE = {
 }
 
 
+_PATIENCE = {
+    # Spark's own client waits for so long for brokers that are gone, even to be closed.
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "15000",
+}
+"""Unless the user sets something else."""
+
+
 class _End(Exception):
     """Ends a query from within: Spark has no other way to stop between two batches."""
 
@@ -143,6 +151,7 @@ class SlotQuery:
         plan's inputs."""
         source = self._session.readStream.format("kafka")
         options = {
+            **_PATIENCE,
             **ClientSettings(self._plan.config).spark(),
             **_SOURCE,
             "assign": orjson.dumps(_by_topic(self._plan.inputs)).decode(),

@@ -17,6 +17,8 @@ from headrace.state.lock import DirectoryLock
 from headrace.state.task_state import LOCK_FILE
 
 _IDENTITY_FILE = "headrace.json"
+_LAST_BATCH_S = 10.0
+"""So long a worker may still be at it when its application has ended."""
 _NEW = f"{_IDENTITY_FILE}.new-"
 
 
@@ -50,17 +52,17 @@ class StateDirectory:
         for name in self.tasks():
             if name not in keep and self._unused_for_ms(name) >= delay_ms:
                 with suppress(LockError):
-                    self._remove(name)
+                    self._remove(name, 0)
                     removed.append(name)
         return removed
 
     def wipe(self) -> None:
-        """Remove everything. Raises LockError if a process has some of it."""
+        """Remove everything. Raises LockError if a process has some of it, and keeps it."""
         if not self.path.exists():
             return
         self._check()
         for name in self.tasks():
-            self._remove(name)
+            self._remove(name, _LAST_BATCH_S)
         shutil.rmtree(self.path)
 
     @classmethod
@@ -115,9 +117,9 @@ class StateDirectory:
             return float("inf")
         return (time.time() - used) * 1000
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: str, timeout_s: float) -> None:
         lock = DirectoryLock(self.path / name / LOCK_FILE)
-        lock.acquire(0)
+        lock.acquire(timeout_s)
         try:
             shutil.rmtree(self.path / name)
         finally:
