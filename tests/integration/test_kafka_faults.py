@@ -72,6 +72,35 @@ def test_everything_waits_for_a_broker_that_comes_back(
         producer.close()
 
 
+def test_a_commit_gives_up_on_a_broker_that_stays_away(
+    kafka: EmbeddedKafka, given: ClientSettings, topic: str
+) -> None:
+    """librdkafka alone would wait until it comes back, or for ever."""
+    part = TopicPartition(topic, 0)
+    with closing(GroupReader(given, timeout_s=60)) as group:
+        group.commit({part: Position(0)})
+        metadata = group.group_metadata()
+        lost = TransactionalProducer(given, f"{topic}-0", timeout_s=2)
+        lost.open()
+        lost.send([outgoing(topic, b"lost")])
+        kafka.stop_broker(1)
+        try:
+            with pytest.raises(BrokerError, match="the positions of a commit") as raised:
+                lost.commit(metadata, {part: Position(1)})
+        finally:
+            kafka.start_broker(1)
+        assert raised.value.retriable
+        assert not lost.usable
+        lost.close()
+        producer = TransactionalProducer(given, f"{topic}-0", timeout_s=60)
+        producer.open()
+        producer.send([outgoing(topic, b"again")])
+        producer.commit(metadata, {part: Position(1)})
+        assert values(kafka, topic) == [b"again"]
+        assert group.committed([part]) == {part: Position(1)}
+        producer.close()
+
+
 @pytest.mark.parametrize("exactly_once", [True, False])
 def test_a_broker_that_hangs_for_too_long(
     kafka: EmbeddedKafka, given: ClientSettings, topic: str, exactly_once: bool

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from operator import length_hint
 from typing import Any, NoReturn
 
@@ -28,6 +30,7 @@ Outgoing = tuple[str, int | None, bytes | None, bytes | None, int | None, Sequen
 
 _ATTEMPT_S = 10.0
 _ABORT_S = 10.0
+_OVERTIME_S = 1.0
 _FULL_QUEUE_PAUSE_S = 0.02
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 _TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
@@ -189,13 +192,7 @@ class TransactionalProducer(_Sending):
             return
         self._begin()
         if positions:
-            offsets = client_positions(positions)
-            self._in_time(
-                lambda timeout: self._producer.send_offsets_to_transaction(
-                    offsets, group_metadata, timeout
-                ),
-                "Could not send the positions of a commit",
-            )
+            self._send_positions(group_metadata, positions)
         self._in_time(self._producer.commit_transaction, "Could not commit a transaction")
         self._is_open = False
 
@@ -228,6 +225,32 @@ class TransactionalProducer(_Sending):
             except KafkaException as exception:
                 self._fail(error_of(exception), "Could not begin a transaction", exception)
             self._is_open = True
+
+    def _send_positions(
+        self, group_metadata: Any, positions: Mapping[TopicPartition, Position]
+    ) -> None:
+        what = "Could not send the positions of a commit"
+        offsets = client_positions(positions)
+        timeout_s = min(_ATTEMPT_S, self._timeout_s)
+        sent: Future[None] = Future()
+
+        def send() -> None:
+            try:
+                self._producer.send_offsets_to_transaction(offsets, group_metadata, timeout_s)
+                sent.set_result(None)
+            except KafkaException as exception:
+                sent.set_exception(exception)
+
+        # If a broker goes away meanwhile, librdkafka may not return from this, whatever the
+        # timeout; nor from a second call after an error.
+        threading.Thread(target=send, daemon=True).start()
+        try:
+            sent.result(timeout_s + _OVERTIME_S)
+        except TimeoutError:
+            self._give_up(BrokerError(f"{what}: no answer.", retriable=True), can_abort=False)
+        except KafkaException as exception:
+            self._serve()
+            self._fail(error_of(exception), what, exception)
 
     def _in_time(self, call: Callable[[float], None], what: str) -> None:
         """Make a call, again and again while that may help."""
