@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-FAULTS := $(addprefix tests/integration/,test_chaos.py test_corpus.py test_embedded.py test_faults.py test_kafka_faults.py)
+LONG := $(addprefix tests/integration/,test_chaos.py test_corpus.py test_faults.py)
 
-.PHONY: test setup lint types unit conformance integration faults demo bench clean
+.PHONY: test setup lint types unit conformance integration demo bench clean
 
 test: lint types unit conformance integration
 
@@ -26,13 +26,10 @@ unit: $(STAMP)
 conformance:
 	scripts/conformance
 
-# With a real Kafka and a real Spark, which get both cores for themselves.
+# With a real Kafka and a real Spark. Much of it is waiting, so three files go at a time, the
+# longest first.
 integration: $(STAMP)
-	$(BIN)/pytest $(filter-out $(FAULTS),$(wildcard tests/integration/test_*.py))
-
-# Not part of `test` yet: they have not been through a quiet machine from end to end.
-faults: $(STAMP)
-	$(BIN)/pytest $(FAULTS)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(LONG) $(filter-out $(LONG),$(wildcard tests/integration/test_*.py))
 
 demo: $(STAMP)
 	$(BIN)/headrace demo

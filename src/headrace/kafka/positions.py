@@ -6,11 +6,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+)
 from confluent_kafka import TopicPartition as ClientPartition
 
 from headrace.core.record import TopicPartition
-from headrace.kafka.errors import Complaints, made, tried
+from headrace.kafka.errors import Complaints, error_of, made, tried
 from headrace.kafka.metadata import UNKNOWN_TIME, decode, encode
 from headrace.kafka.settings import ClientSettings
 
@@ -59,12 +66,24 @@ class _Asking:
         self, call: Callable[[float], list[ClientPartition]], what: str
     ) -> list[ClientPartition]:
         return tried(
-            lambda timeout: _checked(call(timeout)),
+            lambda timeout: self._asked(call, timeout),
             what,
             deadline=time.monotonic() + self._timeout_s,
             complaints=self._complaints,
             serve=lambda: self._consumer.poll(0),
         )
+
+    def _asked(
+        self, call: Callable[[float], list[ClientPartition]], timeout: float
+    ) -> list[ClientPartition]:
+        try:
+            return _checked(call(timeout))
+        except KafkaException as exception:
+            if error_of(exception).code() != KafkaError._UNKNOWN_PARTITION:
+                raise
+            # When brokers have been away, the client may just not know it yet.
+            self._consumer.list_topics(timeout=timeout)
+            return _checked(call(timeout))
 
 
 class GroupReader(_Asking):
