@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-LONG := $(addprefix tests/integration/,test_chaos.py test_corpus.py test_faults.py)
+LONG := $(addprefix tests/integration/,test_chaos_kills.py test_corpus.py test_chaos_outages.py test_faults.py)
 
 .PHONY: test setup lint types unit conformance integration demo bench clean
 
@@ -26,10 +26,10 @@ unit: $(STAMP)
 conformance:
 	scripts/conformance
 
-# With a real Kafka and a real Spark. Much of it is waiting, so three files go at a time, the
-# longest first.
+# With a real Kafka and a real Spark. Much of it is waiting, so two files go at a time, the longest
+# first.
 integration: $(STAMP)
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(LONG) $(filter-out $(LONG),$(wildcard tests/integration/test_*.py))
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG) $(filter-out $(LONG),$(wildcard tests/integration/test_*.py))
 
 demo: $(STAMP)
 	$(BIN)/headrace demo

@@ -35,7 +35,7 @@ def _round(kafka: EmbeddedKafka, seed: int, kills: int, keep: bool) -> int:
     chance = random.Random(seed)
     directory = Path(tempfile.mkdtemp(prefix="headrace-chaos-"))
     cached = chance.random() < 0.5
-    load = fresh_load(f"chaos-{seed}", seed)
+    load = fresh_load(seed)
     print(f"run {seed}: {'with' if cached else 'without'} cache, in {directory}", flush=True)
     with Run(kafka, directory, load, cached=cached) as run:
         run.start()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +36,9 @@ _EXPECTED = ("Skipping record", "Out-of-order update")
 """What is often said, and always true."""
 
 
-def fresh_load(application_id: str, seed: int, partitions: int = 2) -> Load:
+def fresh_load(seed: int, partitions: int = 2) -> Load:
     """A load of the present: brokers would soon delete the changelogs of an older one."""
+    application_id = f"chaos-{uuid.uuid4().hex[:8]}"
     start_ms = int(time.time() * 1000) // HOUR_MS * HOUR_MS - HOUR_MS
     return Load(Pipeline(application_id, partitions), seed, MOST_CLICKS, start_ms)
 

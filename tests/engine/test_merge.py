@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from headrace.core.record import ConsumerRecord, TopicPartition
-from headrace.engine.merge import InputMerge, rows
+from headrace.engine.chunk import Chunk, rows
+from headrace.engine.merge import InputMerge
 from headrace.runtime.task import Columns
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -72,8 +73,8 @@ def merged(task: Task, kafka: Any = None, idle_ms: int = 0, **batch: Columns) ->
     kernel: Any = task
     merge = InputMerge(kernel, [A, B], clients, idle_ms)
     for topic, rows_ in batch.items():
-        merge.add(TopicPartition(topic, 0), rows_)
-    merge.drain()
+        merge.add(TopicPartition(topic, 0), Chunk.of(rows_))
+    assert list(merge.drain()) == []
     return task.taken
 
 
@@ -125,6 +126,30 @@ def test_an_empty_partition_is_waited_for_if_that_is_asked_for() -> None:
 def test_a_task_that_must_read_a_record_for_its_timestamp_orders_them_itself() -> None:
     task = Task(takes_record_timestamps=False)
     assert merged(task, a=columns(1, 2), b=columns(3)) == [("a", 1), ("a", 2), ("b", 3)]
+
+
+def test_it_stops_now_and_then_and_loads_rows_when_their_turn_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headrace.engine.merge._REST_AFTER", 2)
+    task, kafka = Task(), Kafka()
+    loaded: list[str] = []
+
+    def chunk(name: str, *timestamps: int, first: int = 0) -> Chunk:
+        def load() -> Columns:
+            loaded.append(name)
+            return columns(*timestamps, first=first)
+
+        return Chunk(first, first + len(timestamps) - 1, len(timestamps), load)
+
+    kernel: Any = task
+    clients: Any = kafka
+    merge = InputMerge(kernel, [A, B], clients, 0)
+    merge.add(A, chunk("a1", 1, 2))
+    merge.add(A, chunk("a2", 5, 6, first=2))
+    merge.add(B, chunk("b", 3, 4))
+    seen = [(list(loaded), len(task.taken)) for _ in merge.drain()]
+    assert seen == [(["a1", "b"], 2), (["a1", "b", "a2"], 4), (["a1", "b", "a2"], 6)]
 
 
 @pytest.mark.parametrize("headers", [None, [[], [("h", b"1")], []]])

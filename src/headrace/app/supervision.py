@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,13 @@ from headrace.app.restoration import Restoration
 from headrace.app.status import Progress
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import BrokerError, FencedError, ProcessingError, SerializationError
+from headrace.core.record import TopicPartition
+from headrace.engine.claim import Claim
 from headrace.engine.clients import Clients
 from headrace.engine.launch import Launch
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport, error_in
+from headrace.kafka.positions import GroupReader, Position
 from headrace.kafka.settings import ClientSettings
 from headrace.topology.topology import Topology
 
@@ -33,6 +36,9 @@ log = logging.getLogger("headrace")
 
 _TICK_S = 0.2
 _LOOK_EVERY_S = 5.0
+_HAND_OVER_S = 5.0
+_POSITIONS_LAST_S = 6 * 3600.0
+"""Kafka forgets what was committed long ago. To claim an application commits it again."""
 
 
 class StreamThreadExceptionResponse(Enum):
@@ -80,6 +86,7 @@ class Supervision:
         self._resumed = threading.Event()
         self._resumed.set()
         self._housekeeping = Housekeeping(config, self._clients.settings)
+        self._claimed_at = 0.0
         self._replan = False
         self._batch_error: Exception | None = None
         self._last_sign_of_life = time.monotonic()
@@ -162,6 +169,7 @@ class Supervision:
         self.plan = plan = self._launch.plan(cores)
         self._launch.wait_until_free(self._closing)
         positions = self._launch.claim(plan)
+        self._claimed_at = time.monotonic()
         query = SlotQuery(
             tuned(self._session, self._config), plan, self._events.address, self._on_batch
         )
@@ -252,11 +260,33 @@ class Supervision:
             self._lifecycle.move(State.PENDING_SHUTDOWN)
         if self._events is not None:
             self._events.close()
+        if self._claimed_at and error is None:
+            self._hand_over()
         if self._session is not None and self._owns_session:
             with suppress(Exception):  # its Java process may be gone already
                 self._session.stop()
         self._clients.close()
         self._lifecycle.move(State.NOT_RUNNING if error is None else State.ERROR)
+
+    def _hand_over(self) -> None:
+        """Leave the positions so that Kafka Streams, too, can go on from them."""
+        from headrace.spark.handover import write_positions
+
+        plan, session = self.plan, self._session
+        assert plan is not None
+        assert session is not None
+        settings = self._clients.settings
+
+        def positions() -> Mapping[TopicPartition, Position]:
+            with closing(Claim(settings, plan)) as claim:
+                claim.check()
+            with closing(GroupReader(settings, timeout_s=_HAND_OVER_S)) as group:
+                return group.committed(plan.inputs)
+
+        try:
+            write_positions(session, settings, self._config.application_id, positions)
+        except Exception as error:
+            log.warning("Kafka Streams would not find the partition times: %s", error)
 
     # Now and then
 
@@ -265,7 +295,8 @@ class Supervision:
         plan = self.plan
         assert plan is not None
         try:
-            if self._check_topics():
+            expiring = time.monotonic() - self._claimed_at > _POSITIONS_LAST_S
+            if expiring or self._check_topics():
                 self._replan = True
                 return
             ends = self._clients.group.end_offsets(plan.inputs)

@@ -31,6 +31,9 @@ class Claim:
                 "over: this one stops. Run one at a time, or give them different application ids."
             )
 
+    def close(self) -> None:
+        self._group.close()
+
 
 _RUN = "run"
 

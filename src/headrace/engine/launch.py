@@ -108,14 +108,14 @@ class Launch:
         Claim(self._clients.settings, plan).take()
         self._fence(plan)
         group = self._clients.group
-        positions = {
-            part: position.offset for part, position in group.committed(plan.inputs).items()
-        }
+        committed = group.committed(plan.inputs)
+        positions = {part: position.offset for part, position in committed.items()}
         for part in out_of_range(group, positions):
             log.warning("The committed position %d of %s is gone", positions.pop(part), part)
         missing = [part for part in plan.inputs if part not in positions]
         begin = starting_offsets(self._topology, self._config, missing, group)
-        group.commit({part: Position(offset) for part, offset in begin.items()})
+        # Those that are known too: Kafka forgets what was committed long ago.
+        group.commit(committed | {part: Position(offset) for part, offset in begin.items()})
         return positions | begin
 
     def _fence(self, plan: Plan) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 
 from headrace.core.record import NO_HEADERS, ConsumerRecord, TopicPartition
+from headrace.engine.chunk import Chunk, rows
 from headrace.engine.clients import Clients
 from headrace.runtime.task import Columns, StreamTask
 
 _READ_AHEAD = 1000
+_REST_AFTER = 20_000
 _FETCH_S = 1.0
 _POLL_S = 0.05
 
@@ -31,58 +33,71 @@ class InputMerge:
         self._task = task
         self._clients = clients
         self._idle_ms = idle_ms
+        self._knows_timestamps = task.takes_record_timestamps
         self._queues: dict[TopicPartition, _Queue] = {part: _Queue() for part in inputs}
         self._arrivals = 0
-        self._due: dict[TopicPartition, int] = {}
+        self._due = 0
+        """How many rows of the batch are left."""
         self.read_ahead = 0
 
-    def add(self, partition: TopicPartition, columns: Columns) -> None:
-        self._append(partition, columns)
-        self._due[partition] = columns.offsets[-1]
+    def add(self, partition: TopicPartition, chunk: Chunk) -> None:
+        self._append(partition, chunk)
+        self._queues[partition].due += chunk.size
+        self._due += chunk.size
 
-    def _append(self, partition: TopicPartition, columns: Columns) -> None:
+    def _append(self, partition: TopicPartition, chunk: Chunk) -> None:
         queue = self._queues[partition]
-        if not queue.chunks:
+        if queue.is_empty:
             self._note_arrival(queue)
-        queue.chunks.append(columns)
+        queue.chunks.append(chunk)
 
-    def drain(self) -> None:
-        """Process all that was added. What was read ahead and isn't older is left for later, as one
-        would otherwise read on and on, here and there in turn."""
+    def drain(self) -> Iterator[None]:
+        """Process all that was added, and stop now and then. What was read ahead and isn't older is
+        left for later, as one would otherwise read on and on, here and there in turn."""
         if not self._due:
             return
         ahead = _Ahead(self._clients, self._position_of, list(self._queues), self._idle_ms)
-        while any(self._position_of(part) <= last for part, last in self._due.items()):
-            waiting = [(part, queue) for part, queue in self._queues.items() if queue.chunks]
+        taken = 0
+        while self._due:
+            waiting = [(part, queue) for part, queue in self._queues.items() if not queue.is_empty]
             if len(waiting) < len(self._queues) and self._fill(ahead):
                 continue
             part, queue = min(waiting, key=lambda item: (item[1].head, item[1].arrival))
             others = [other.head for _, other in waiting if other is not queue]
             columns = queue.take(min(others) if others else None)
             self._note_arrival(queue)
+            size = len(columns.offsets)
+            self._due -= min(queue.due, size)
+            queue.due -= min(queue.due, size)
             self._process(part, columns)
+            taken += size
+            if taken >= _REST_AFTER:
+                taken = 0
+                yield
 
     def _process(self, partition: TopicPartition, columns: Columns) -> None:
         task = self._task
-        if task.takes_record_timestamps:
+        if self._knows_timestamps:
             task.process_columns(partition, columns)
             return
         # Only the task knows the order, as it must read a record to know its timestamp.
         task.add_records(partition, _records(partition, columns))
         for part, queue in self._queues.items():
-            for chunk in queue.take_all():
-                task.add_records(part, _records(part, chunk))
+            while not queue.is_empty:
+                task.add_records(part, _records(part, queue.take(None)))
+            queue.due = 0
+        self._due = 0
         while task.has_records:
             task.process_next()
             task.punctuate_stream_time()
 
     def _fill(self, ahead: _Ahead) -> bool:
         """Whether an empty partition has got something."""
-        empty = [part for part, queue in self._queues.items() if not queue.chunks]
+        empty = [part for part, queue in self._queues.items() if queue.is_empty]
         found = ahead.read(empty)
         for part, columns in found.items():
             self.read_ahead += len(columns.offsets)
-            self._append(part, columns)
+            self._append(part, Chunk.of(columns))
         return bool(found)
 
     def _position_of(self, partition: TopicPartition) -> int:
@@ -96,38 +111,42 @@ class InputMerge:
 class _Queue:
     """The records of a partition that wait."""
 
-    __slots__ = ("arrival", "chunks", "first")
+    __slots__ = ("_first", "_rows", "arrival", "chunks", "due")
 
     def __init__(self) -> None:
-        self.chunks: deque[Columns] = deque()
-        self.first = 0
-        """The first row of the first chunk that was not taken yet."""
+        self.chunks: deque[Chunk] = deque()
         self.arrival = 0
+        self.due = 0
+        self._rows: Columns | None = None
+        """The first chunk, once it was looked at, without those that were taken before `_first`."""
+        self._first = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._rows is None and not self.chunks
 
     @property
     def head(self) -> int:
-        return self.chunks[0].timestamps[self.first]
+        """The timestamp of the first."""
+        if self._rows is None:
+            self._rows = self.chunks.popleft().load()
+            self._first = 0
+        return self._rows.timestamps[self._first]
 
     def take(self, limit: int | None) -> Columns:
         """The head, and what follows it with timestamps below `limit`, as far as it is at hand."""
-        chunk, first = self.chunks[0], self.first
-        timestamps = chunk.timestamps
+        columns, first = self._rows, self._first
+        if columns is None:
+            columns, first = self.chunks.popleft().load(), 0
+        timestamps = columns.timestamps
         end, last = first + 1, len(timestamps)
         if limit is None:
             end = last
         else:
             while end < last and timestamps[end] < limit:
                 end += 1
-        if end == last:
-            self.chunks.popleft()
-            self.first = 0
-        else:
-            self.first = end
-        return chunk if (first, end) == (0, last) else rows(chunk, first, end)
-
-    def take_all(self) -> Iterator[Columns]:
-        while self.chunks:
-            yield self.take(None)
+        self._rows, self._first = (None, 0) if end == last else (columns, end)
+        return columns if (first, end) == (0, last) else rows(columns, first, end)
 
 
 class _Ahead:
@@ -184,17 +203,6 @@ class _Ahead:
                 return end
             time.sleep(min(_POLL_S, self._idle_ms / 1000))
         return at
-
-
-def rows(columns: Columns, first: int, end: int | None = None) -> Columns:
-    """Some rows of many."""
-    return Columns(
-        columns.offsets[first:end],
-        columns.timestamps[first:end],
-        columns.keys[first:end],
-        columns.values[first:end],
-        None if columns.headers is None else columns.headers[first:end],
-    )
 
 
 def _columns(records: list[ConsumerRecord]) -> Columns:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from headrace.core.clock import SystemClock
 from headrace.core.errors import StreamsError
 from headrace.core.record import ProducerRecord, TopicPartition
+from headrace.engine.chunk import Chunk, rows
 from headrace.engine.clients import Clients
-from headrace.engine.merge import InputMerge, rows
+from headrace.engine.merge import InputMerge
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.restore import Listener, Restore
 from headrace.kafka.errors import OffsetGone
 from headrace.kafka.metadata import encode
 from headrace.kafka.positions import Position
-from headrace.runtime.task import Columns, StreamTask
+from headrace.runtime.task import StreamTask
 from headrace.state.checkpoint import Checkpoint
 from headrace.state.task_state import TaskState
 
@@ -92,26 +93,25 @@ class ActiveTask:
             idle_ms = self._spec.config["max.task.idle.ms"]
             self._merge = InputMerge(self.task, self.plan.inputs, self._clients, idle_ms)
 
-    def process(self, partition: TopicPartition, columns: Columns) -> None:
+    def process(self, partition: TopicPartition, chunk: Chunk) -> None:
         """Rows that are committed already are dropped."""
         task = self.task
         assert task is not None
-        offsets = columns.offsets
         position = task.positions.get(partition, 0)
-        if offsets[0] < position:
-            columns = rows(columns, bisect_left(offsets, position))
-            if not columns.offsets:
-                return
-        self.records += len(columns.offsets)
+        if chunk.last < position:
+            return
+        if chunk.first < position:
+            columns = chunk.load()
+            chunk = Chunk.of(rows(columns, bisect_left(columns.offsets, position)))
+        self.records += chunk.size
         if self._merge is None:
-            task.process_columns(partition, columns)
+            task.process_columns(partition, chunk.load())
         else:
-            self._merge.add(partition, columns)
+            self._merge.add(partition, chunk)
 
-    def drain(self) -> None:
-        """Process what waits for its turn."""
-        if self._merge is not None:
-            self._merge.drain()
+    def drain(self) -> Iterator[None]:
+        """Process what waits for its turn, and stop now and then to have the outbox sent."""
+        return iter(()) if self._merge is None else self._merge.drain()
 
     def punctuate(self) -> None:
         """Run what is due by the wall clock."""

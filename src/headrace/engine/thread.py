@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace.core.errors import BrokerError, FencedError, LockError, StreamsError
 from headrace.core.record import TaskId, TopicPartition
+from headrace.engine.chunk import Chunk
 from headrace.engine.claim import Claim
 from headrace.engine.clients import Clients
 from headrace.engine.global_state import GlobalState
@@ -25,11 +26,10 @@ from headrace.kafka.positions import Position
 from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from headrace.runtime.stores.storage import StorageError
-from headrace.runtime.task import Columns
 from headrace.state.directory import StateDirectory
 from headrace.state.task_state import TaskState
 
-Rows = Iterable[tuple[TopicPartition, Columns]]
+Rows = Iterable[tuple[TopicPartition, Chunk]]
 """Records by partition, in the order of their offsets within each."""
 
 _LOCK_TIMEOUT_S = 30.0
@@ -141,9 +141,9 @@ class StreamThread:
         """
         try:
             self._begin()
-            for partition, columns in rows:
+            for partition, chunk in rows:
                 task = self._task(partition)
-                task.process(partition, columns)
+                task.process(partition, chunk)
                 self._send(task)
                 self._worker.listener.alive()
             for id_ in wake:
@@ -205,7 +205,9 @@ class StreamThread:
     def _commit(self) -> list[TaskReport]:
         positions: dict[TopicPartition, Position] = {}
         for task in self._open.values():
-            task.drain()
+            for _ in task.drain():
+                self._send(task)
+                self._worker.listener.alive()
             task.flush()
             self._send(task)
         self._steps.mark("processed")

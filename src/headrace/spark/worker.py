@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from headrace.core.record import TaskId, TopicPartition
+from headrace.engine.chunk import Chunk
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
 from headrace.engine.thread import StreamThread, Worker
@@ -80,7 +82,7 @@ class _Woken:
 
 def _rows(
     batches: Iterable[pa.RecordBatch], inputs: tuple[TopicPartition, ...], ticks: _Ticks
-) -> Iterator[tuple[TopicPartition, Columns]]:
+) -> Iterator[tuple[TopicPartition, Chunk]]:
     """The rows by runs of one input."""
     for batch in batches:
         runs = pc.run_end_encode(batch.column(0))
@@ -89,8 +91,14 @@ def _rows(
             if source < 0:
                 ticks.seen = True
             else:
-                yield inputs[source], _columns(batch.slice(start, end - start))
+                yield inputs[source], _chunk(batch.slice(start, end - start))
             start = end
+
+
+def _chunk(batch: pa.RecordBatch) -> Chunk:
+    offsets = batch.column(1)
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return Chunk(first, last, len(offsets), partial(_columns, batch))
 
 
 def _columns(batch: pa.RecordBatch) -> Columns:

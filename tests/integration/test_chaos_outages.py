@@ -1,37 +1,29 @@
-"""Exactly once, whatever is killed, stopped or lost. `scripts/chaos` goes on for longer."""
+"""Exactly once, when a broker is away or a worker sleeps; and how that is found out."""
 
 from __future__ import annotations
 
-import shutil
 import time
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Partition
 
 from headrace.core.record import ConsumerRecord, TopicPartition
 from headrace.kafka.embedded import EmbeddedKafka
 from tests.chaos.checker import Checker
-from tests.chaos.cluster import StandaloneCluster
 from tests.chaos.evidence import gather
-from tests.chaos.faults import STEPS, Act, Fault
-from tests.chaos.load import Feed, Load
-from tests.chaos.local_state import check_local_state
+from tests.chaos.faults import Act, Fault
+from tests.chaos.load import Feed
 from tests.chaos.runner import Run, fresh_load
 from tests.chaos.simulation import Simulation
-
-
-def load(seed: int) -> Load:
-    return fresh_load(f"chaos-{uuid.uuid4().hex[:8]}", seed)
 
 
 def test_what_is_gathered_is_what_was_committed(embedded_kafka: EmbeddedKafka) -> None:
     """An exact run, by an engine in memory, written to a real broker: with a transaction that was
     aborted between any two that weren't."""
-    given = load(seed=1).upto(300)
+    given = fresh_load(seed=1).upto(300)
     servers, pipeline = embedded_kafka.bootstrap_servers, given.pipeline
     simulation = Simulation(given, seed=1, cached=False)
     exact = simulation.run()
@@ -107,77 +99,10 @@ def commit(servers: str, group: str, positions: dict[TopicPartition, int]) -> No
     consumer.close()
 
 
-# Kills
-
-
-@pytest.mark.parametrize("cached", [False, True])
-def test_workers_killed_at_every_step(
-    embedded_kafka: EmbeddedKafka, tmp_path: Path, cached: bool
-) -> None:
-    """Twice at each, in either slot; after a worker's death there is something to restore. The
-    first in each slot is left out: before the first batch, all tasks are only opened."""
-    faults = [Fault(step, slot=slot, skip=1) for slot in (0, 1) for step in STEPS]
-    with Run(embedded_kafka, tmp_path, load(seed=11), cached=cached) as run:
-        run.plan.add(faults)
-        run.start()
-        run.wait_for_faults()
-        run.finish()
-        assert run.total_kills == len(faults)
-        assert run.driver.starts == 1
-
-
-def test_workers_killed_at_any_moment(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    with Run(embedded_kafka, tmp_path, load(seed=12)) as run:
-        run.start()
-        run.wait_for_clicks(100)
-        for _ in range(12):
-            run.wait_for_clicks(run.random.randrange(100))
-            time.sleep(run.random.random())
-            run.wait(run.kill_worker, "a worker to kill")
-        run.finish()
-
-
-def test_the_driver_killed_and_its_directories_lost(
-    embedded_kafka: EmbeddedKafka, tmp_path: Path
-) -> None:
-    """Each time the driver is killed it finds something else missing: Spark's checkpoint, the
-    state, both, or all but an old copy of the state. Workers die while they restore it."""
-    backup = tmp_path / "backup"
-    with Run(embedded_kafka, tmp_path, load(seed=13)) as run:
-
-        def die() -> None:
-            run.plan.add([Fault("restored", skip=3), Fault("committed", Act.KILL_DRIVER, skip=4)])
-            run.wait(lambda: run.plan.pending == 0 and not run.driver.is_alive, "its death")
-
-        def lose(*paths: Path) -> None:
-            for path in paths:
-                shutil.rmtree(path, ignore_errors=True)
-                path.mkdir(exist_ok=True)
-
-        die()
-        lose(run.temporary)  # its JVM and workers are still there when the next driver starts
-        die()
-        run.driver.end_all()
-        shutil.copytree(run.state_dir, backup)
-        lose(run.state_dir)
-        die()
-        run.driver.end_all()
-        lose(run.temporary, run.state_dir)
-        die()
-        run.driver.end_all()
-        lose(run.state_dir)
-        shutil.copytree(backup, run.state_dir, dirs_exist_ok=True)
-        run.finish()
-        assert run.total_kills == 8
-
-
-# Other misfortunes
-
-
 def test_the_broker_away_for_half_a_minute(tmp_path: Path) -> None:
     with (
         EmbeddedKafka(tmp_path / "kafka") as kafka,
-        Run(kafka, tmp_path, load(seed=14)) as run,
+        Run(kafka, tmp_path, fresh_load(seed=14)) as run,
     ):
         run.plan.add([Fault("processed", Act.STOP, skip=4)])
         run.start()
@@ -195,7 +120,7 @@ def test_a_worker_stopped_past_the_timeout(embedded_kafka: EmbeddedKafka, tmp_pa
     """Its transaction is aborted meanwhile. The second is a zombie: when it goes on, another
     driver has long taken over."""
     settings = {"producer.transaction.timeout.ms": 5000}
-    given = load(seed=15)
+    given = fresh_load(seed=15)
     with Run(embedded_kafka, tmp_path, given, settings=settings) as run:
         run.plan.add([Fault("processed", Act.STOP, skip=4)])
         run.start()
@@ -215,31 +140,3 @@ def test_a_worker_stopped_past_the_timeout(embedded_kafka: EmbeddedKafka, tmp_pa
 def go_on(run: Run) -> None:
     for pid in run.plan.stopped():
         run.plan.go_on(pid)
-
-
-def test_executors_killed_on_a_cluster(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    given = load(seed=16)
-    cluster = StandaloneCluster(tmp_path / "cluster", tmp_path / "plan")
-    with cluster:
-        settings = {
-            "spark.master": cluster.master,
-            "spark.executor.memory": "512m",
-            "spark.executor.cores": 1,
-            "state.dir": "~/state",
-        }
-        with Run(embedded_kafka, tmp_path, given, settings=settings) as run:
-            run.plan.add(
-                [
-                    Fault("processed"),
-                    Fault("processed", Act.KILL_EXECUTOR),
-                    Fault("committed", Act.KILL_EXECUTOR, skip=3),
-                    Fault("restored", Act.KILL_EXECUTOR, skip=3),
-                ]
-            )
-            run.start()
-            run.wait_for_faults()
-            run.finish()
-            evidence = gather(embedded_kafka.bootstrap_servers, given.pipeline)
-    for worker in (0, 1):
-        state = cluster.home(worker) / "state"
-        assert check_local_state(given.pipeline, state, evidence) == []
