@@ -34,7 +34,10 @@ def main() -> int:
         EmbeddedKafka(progress=tell) as kafka,
     ):
         bench = Bench(kafka.bootstrap_servers, Path(directory), options.records, options.keys, tell)
-        rows = list(bench.rows(options.modes))
+        rows = []
+        for row in bench.rows(options.modes):
+            rows.append(row)
+            tell(report.line(row))
     console.print(report.table(rows))
     for line in report.bars(rows):
         console.print(line, highlight=False, soft_wrap=True)

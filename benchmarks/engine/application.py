@@ -40,6 +40,7 @@ class RestoreWatch(StateRestoreListener):
         self.began: float | None = None
         self.ended = 0.0
         self.records = 0
+        self.running = threading.Event()
 
     def on_restore_start(self, partition: TopicPartition, store: str, start: int, end: int) -> None:
         if self.began is None:
@@ -51,6 +52,8 @@ class RestoreWatch(StateRestoreListener):
     def on_state(self, new: State, old: State) -> None:
         if new is State.RUNNING:
             self.ended = time.monotonic()
+        if new is State.RUNNING or new.has_ended:
+            self.running.set()
 
     @property
     def rate_per_slot(self) -> float | None:
@@ -97,8 +100,7 @@ def main() -> None:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
     streams, sink = application(servers, mode, topic, guarantee, application_id, state_dir)
-    if not os.path.exists(state_dir):
-        create_topics(servers, {sink: _PARTITIONS})
+    create_topics(servers, {sink: _PARTITIONS})
     restore = RestoreWatch()
     streams.set_global_state_restore_listener(restore)
     streams.set_state_listener(restore.on_state)
@@ -110,6 +112,7 @@ def main() -> None:
         return positions()
 
     streams.start()
+    restore.running.wait()
     figures = rates(watch(position, int(records), began=began), int(records))
     _tell(
         mode=mode,

@@ -66,6 +66,15 @@ def table(rows: Iterable[Row]) -> Table:
     return shown
 
 
+def line(row: Row) -> str:
+    """A row as it comes."""
+    figures = f"{_number(row.headrace)} {row.unit}"
+    beside = (
+        f", Kafka Streams {_number(row.kafka_streams)}: {_ratio(row.ratio)}" if row.ratio else ""
+    )
+    return f"{row.mode}: Headrace {figures}{beside} {_goal(row)} {dict(row.details) or ''}"
+
+
 def bars(rows: Iterable[Row]) -> list[str]:
     """Two bars for each row that has both figures, the longer of them as long as there is room."""
     lines = []
