@@ -12,6 +12,9 @@ from headrace.core.config import StreamsConfig
 from headrace.kafka.jars import SPARK_KAFKA, resolve
 from headrace.kafka.java import find_java
 from headrace.kafka.spark_java import spark_java_home
+from headrace.spark.class_archive import java_options
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 MAX_TASK_FAILURES = 8
 """A slot whose worker dies is tried again so often."""
@@ -60,6 +63,9 @@ def make_session(
         master = f"{master[:-1]},{MAX_TASK_FAILURES}]"
     jars = ",".join(str(path) for path in resolve(SPARK_KAFKA, progress))
     settings = {**_PROCESS, "spark.jars": jars, "spark.app.name": config.application_id, **given}
+    options = f"{java_options(progress)} {settings.get(_JAVA_OPTIONS, '')}".strip()
+    if options:
+        settings[_JAVA_OPTIONS] = options
     if not master.startswith("local"):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             if key not in given:
