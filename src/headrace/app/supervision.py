@@ -301,9 +301,12 @@ class Supervision:
                 return
             ends = self._clients.group.end_offsets(plan.inputs)
             known = self._progress.positions
-            self._progress.lag = sum(max(0, end - known[part]) for part, end in ends.items())
-            # Batches read what was committed before them too, and drop it: it must still be there.
             read = query.completed()
+            # A partition may end in marks of transactions, behind the last record.
+            self._progress.lag = sum(
+                max(0, end - max(known[part], read.get(part, 0))) for part, end in ends.items()
+            )
+            # Batches read what was committed before them too, and drop it: it must still be there.
             behind = {part: min(at, read[part]) for part, at in known.items() if part in read}
             self._housekeeping.run(plan, behind)
         except BrokerError as error:
