@@ -92,6 +92,7 @@ def test_words_are_counted_through_a_repartition_topic(
     streams = cluster.application(word_count(lines, counts), name, processing_guarantee=guarantee)
     with streams:
         wait_until(lambda: total(cluster, counts) == {b"a": 100, b"b": 100, b"c": 50}, "counts")
+        wait_until(lambda: streams.status().lag == 0, "all to be read")
     assert streams.state is State.NOT_RUNNING
 
 
