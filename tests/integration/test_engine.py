@@ -6,13 +6,10 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from headrace import (
     FencedError,
@@ -27,7 +24,6 @@ from headrace import (
     State,
     StateRestoreListener,
     StreamsBuilder,
-    StreamsConfig,
     StreamThreadExceptionResponse,
     Topology,
     TopologyError,
@@ -35,8 +31,6 @@ from headrace import (
     serdes,
 )
 from headrace.core.record import TopicPartition
-from headrace.kafka.embedded import EmbeddedKafka
-from headrace.spark.session import make_session
 from tests.integration.applications import Cluster, close, wait_until
 
 # PySpark leaves sockets to the garbage collector.
@@ -44,24 +38,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 TEXT = serdes.string()
 NUMBER = serdes.long()
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    spark = make_session(StreamsConfig({"spark.master": "local[2]"}))
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture
-def cluster(embedded_kafka: EmbeddedKafka, session: SparkSession, tmp_path: Path) -> Cluster:
-    return Cluster(embedded_kafka, session, tmp_path)
-
-
-@pytest.fixture
-def name(topic_name: Callable[[], str]) -> str:
-    """Of the application; its topics begin with it."""
-    return topic_name()
 
 
 def number(message: Any) -> int:

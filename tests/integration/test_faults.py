@@ -44,7 +44,6 @@ from headrace import (
 from headrace.kafka.admin import Admin
 from headrace.kafka.embedded import EmbeddedKafka
 from headrace.kafka.settings import ClientSettings
-from headrace.spark.session import make_session
 from tests.cli.conftest import Headrace, running
 from tests.integration.applications import Cluster, close, wait_until
 
@@ -54,18 +53,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 TEXT = serdes.string()
 NUMBER = serdes.long()
 LIMIT_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    spark = make_session(StreamsConfig({"spark.master": "local[2]"}))
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture
-def cluster(embedded_kafka: EmbeddedKafka, session: SparkSession, tmp_path: Path) -> Cluster:
-    return Cluster(embedded_kafka, session, tmp_path)
 
 
 class Secured(Cluster):
@@ -93,12 +80,6 @@ def secured_kafka() -> Iterator[EmbeddedKafka]:
 @pytest.fixture
 def secured(secured_kafka: EmbeddedKafka, session: SparkSession, tmp_path: Path) -> Secured:
     return Secured(secured_kafka, session, tmp_path)
-
-
-@pytest.fixture
-def name(topic_name: Callable[[], str]) -> str:
-    """Of the application; its topics begin with it."""
-    return topic_name()
 
 
 @pytest.fixture
@@ -131,6 +112,15 @@ def word_count(source: str, target: str) -> Topology:
 
 def words(count: int) -> list[tuple[bytes, bytes]]:
     return [(b"%d" % i, b"word %d" % (i % 7)) for i in range(count)]
+
+
+def counting(cluster: Cluster, name: str) -> tuple[str, str, Topology]:
+    """A topic with 50 words, one for their counts, and a topology that counts them."""
+    source, target = f"{name}.in", f"{name}.out"
+    for topic in (source, target):
+        cluster.kafka.create_topic(topic, 2)
+    cluster.send(source, words(50))
+    return source, target, word_count(source, target)
 
 
 def counts(cluster: Cluster, topic: str) -> dict[bytes, int]:
@@ -348,11 +338,7 @@ def test_a_topic_gets_more_partitions_and_they_are_read(cluster: Cluster, name: 
 def test_a_topic_gets_more_partitions_than_the_internal_topics_have(
     cluster: Cluster, name: str, headrace: Headrace
 ) -> None:
-    source, target = f"{name}.in", f"{name}.out"
-    for topic in (source, target):
-        cluster.kafka.create_topic(topic, 2)
-    cluster.send(source, words(50))
-    topology = word_count(source, target)
+    source, target, topology = counting(cluster, name)
     streams = cluster.application(topology, name)
     with running_application(streams) as raised:
         wait_for_counts(cluster, target, 50, streams)
@@ -378,11 +364,7 @@ def reset(headrace: Headrace, cluster: Cluster, name: str) -> None:
 def test_an_internal_topic_is_deleted(
     cluster: Cluster, name: str, headrace: Headrace, kind: str
 ) -> None:
-    source, target = f"{name}.in", f"{name}.out"
-    for topic in (source, target):
-        cluster.kafka.create_topic(topic, 2)
-    cluster.send(source, words(50))
-    topology = word_count(source, target)
+    source, target, topology = counting(cluster, name)
     streams = cluster.application(topology, name)
     with running_application(streams) as raised:
         wait_for_counts(cluster, target, 50, streams)
@@ -601,11 +583,7 @@ def test_nobody_is_there(nobody_there: Future[tuple[str, float]]) -> None:
 
 
 def test_a_wrong_password_and_the_right_one(secured: Secured, name: str) -> None:
-    source, target = f"{name}.in", f"{name}.out"
-    for topic in (source, target):
-        secured.kafka.create_topic(topic, 2)
-    secured.send(source, words(50))
-    topology = word_count(source, target)
+    _, target, topology = counting(secured, name)
     wrong = {
         **secured.settings,
         "sasl.jaas.config": secured.settings["sasl.jaas.config"].replace("client-secret", "oh-no"),
@@ -619,11 +597,7 @@ def test_a_wrong_password_and_the_right_one(secured: Secured, name: str) -> None
 
 
 def test_a_broker_goes_away(secured: Secured, name: str) -> None:
-    source, target = f"{name}.in", f"{name}.out"
-    for topic in (source, target):
-        secured.kafka.create_topic(topic, 2)
-    secured.send(source, words(50))
-    topology = word_count(source, target)
+    source, target, topology = counting(secured, name)
     settings = {**secured.settings, "task.timeout.ms": 3_000}
     streams = secured.application(topology, name, **settings)
     try:

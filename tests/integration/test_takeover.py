@@ -18,14 +18,11 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer
 from confluent_kafka import TopicPartition as ClientPartition
-from pyspark.sql import SparkSession
 
-from headrace import StateRestoreListener, StreamsConfig
+from headrace import StateRestoreListener
 from headrace.core.record import TopicPartition
-from headrace.kafka.embedded import EmbeddedKafka
 from headrace.kafka.jars import STREAMS, resolve
 from headrace.kafka.java import find_java, java_home
-from headrace.spark.session import make_session
 from headrace.testing import TopologyTestDriver
 from tests.integration.applications import Cluster, close
 from tests.integration.takeover.topology import STORES, takeover
@@ -232,23 +229,11 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [target, *jars]
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    spark = make_session(StreamsConfig({"spark.master": "local[2]"}))
-    yield spark
-    spark.stop()
-
-
 @pytest.fixture
 def application(
-    classes: list[Path],
-    embedded_kafka: EmbeddedKafka,
-    session: SparkSession,
-    tmp_path: Path,
-    topic_name: Callable[[], str],
+    classes: list[Path], cluster: Cluster, tmp_path: Path, name: str
 ) -> Iterator[Takeover]:
-    cluster = Cluster(embedded_kafka, session, tmp_path)
-    application = Takeover(cluster, topic_name(), classes, tmp_path)
+    application = Takeover(cluster, name, classes, tmp_path)
     yield application
     application.output.close()
 

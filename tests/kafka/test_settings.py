@@ -111,6 +111,9 @@ def test_a_prefix_goes_before_the_general_setting() -> None:
         given.spark()["kafka.request.timeout.ms"],
     ]
     assert found == ["2000", "3000", "2000", "4000", "5000", "2000"]
+    # Java refuses less for a call than for a request.
+    slow = settings({"request.timeout.ms": 30_000}).java()
+    assert slow["request.timeout.ms"] == slow["default.api.timeout.ms"] == "30000"
     assert given.consumer()["fetch.min.bytes"] == given.spark()["kafka.fetch.min.bytes"] == "7"
     assert "fetch.min.bytes" not in given.consumer("restore")
     # As in Kafka Streams, which cluster it is can't differ.

@@ -78,9 +78,11 @@ def demo(
 def _run(directory: str, port: int, seconds: float | None) -> None:
     from headrace.kafka.embedded import EmbeddedKafka
     from headrace.kafka.jars import SPARK_KAFKA, resolve
+    from headrace.spark.class_archive import java_options
 
     with _progress("looking for Java libraries") as tell:
         resolve(SPARK_KAFKA, tell)
+        java_options(tell)  # makes Spark's archive, if there is none
         kafka = EmbeddedKafka(port=port, progress=tell)
         kafka.start()
     try:

@@ -20,7 +20,6 @@ class Claim:
 
     def take(self) -> None:
         self._group.commit({self._at: Position(0, metadata={_RUN: self._run})})
-        self._group.close()
 
     def check(self) -> None:
         """Raises FencedError if another run has started since."""

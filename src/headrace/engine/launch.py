@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import StreamsError
@@ -105,7 +106,8 @@ class Launch:
         """
         # Clients of an earlier plan may not know of partitions that came since.
         self._clients.close()
-        Claim(self._clients.settings, plan).take()
+        with closing(Claim(self._clients.settings, plan)) as claim:
+            claim.take()
         self._fence(plan)
         group = self._clients.group
         committed = group.committed(plan.inputs)

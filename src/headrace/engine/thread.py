@@ -109,6 +109,7 @@ class Worker:
             task.close()
         if self.global_state is not None:
             self.global_state.close()
+        self.claim.close()
         self.clients.close()
 
 

@@ -54,14 +54,20 @@ _PRODUCER_DEFAULTS: dict[str, Any] = {
     "transaction.timeout.ms": "60000",
 }
 
-_SPARK_DEFAULTS = {
-    # A pending long poll delays the seek of the next batch by as much.
+_JAVA_DEFAULTS = {
+    # The long poll of a cached consumer would hold up the next batch for so long.
     "fetch.max.wait.ms": "10",
-    "max.partition.fetch.bytes": "4194304",
     "max.poll.records": "10000",
+    "max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    "fetch.max.bytes": str(64 * 1024 * 1024),
+    "receive.buffer.bytes": str(1024 * 1024),
+    "metadata.max.age.ms": "5000",
+    # Brokers that are gone are waited for so long, even when a client is only to be closed.
+    "request.timeout.ms": "10000",
+    "default.api.timeout.ms": "15000",
 }
 
-_NOT_FOR_SPARK = SECURITY | LIBRDKAFKA_ONLY | {"allow.auto.create.topics", "auto.offset.reset"}
+_NOT_FOR_JAVA = SECURITY | LIBRDKAFKA_ONLY | {"allow.auto.create.topics", "auto.offset.reset"}
 """Spark sets the last two itself."""
 
 
@@ -157,15 +163,22 @@ class ClientSettings:
 
     def spark(self) -> dict[str, str]:
         """Options for Spark's Kafka source: those of its JVM client, each named `kafka.…`."""
+        return {f"kafka.{key}": value for key, value in self.java().items()}
+
+    def java(self) -> dict[str, str]:
+        """Settings for a client in Spark's JVM."""
         given = self._merged("c", "consumer", "main.consumer")
         told = {
-            **_SPARK_DEFAULTS,
-            **{key: value for key, value in given.items() if key not in _NOT_FOR_SPARK},
+            **_JAVA_DEFAULTS,
+            **{key: value for key, value in given.items() if key not in _NOT_FOR_JAVA},
             **security.for_java(given),
             "isolation.level": self.isolation_level,
         }
         told.pop("client.id", None)  # of several consumers in one process, it would be the same
-        return {f"kafka.{key}": value for key, value in told.items()}
+        # Java refuses a call that may take less time than one of its requests.
+        timeouts = told["default.api.timeout.ms"], told["request.timeout.ms"]
+        told["default.api.timeout.ms"] = str(max(map(int, timeouts)))
+        return told
 
     def _merged(self, client: str, *prefixes: str) -> dict[str, str]:
         """What was given for a kind of client ("c", "p" or "a"); the last prefix counts most."""

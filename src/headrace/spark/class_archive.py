@@ -62,7 +62,7 @@ def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
         if archive.exists():
             return
         if progress is not None:
-            progress("preparing Spark to start in half the time (once, about 20 s)")
+            progress("preparing Spark to start in half the time (once, about half a minute)")
         _remove_orphans(archive.parent)
         with tempfile.TemporaryDirectory(dir=archive.parent) as temporary:
             made = Path(temporary) / archive.name

@@ -35,8 +35,8 @@ def write_positions(
     assert java is not None
     kafka = java.org.apache.kafka
     config = java.java.util.HashMap()
-    for key, value in (settings.spark() | _SETTINGS).items():
-        config.put(key.removeprefix("kafka."), value)
+    for key, value in (settings.java() | _SETTINGS).items():
+        config.put(key, value)
     config.put("transactional.id", f"{application_id}-0")
     producer = kafka.clients.producer.KafkaProducer(config)
     try:

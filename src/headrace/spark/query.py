@@ -30,26 +30,6 @@ from headrace.spark.worker import SlotFunction, run_slot, warm_up
 OnBatch = Callable[[list[TaskReport], float], bool]
 """`on_batch(reports, milliseconds)` says whether to go on."""
 
-_SOURCE = {
-    "includeHeaders": "true",
-    "kafka.isolation.level": "read_committed",
-    # The long poll of a cached consumer would hold up the next batch for so long.
-    "kafka.fetch.max.wait.ms": "10",
-    "kafka.max.poll.records": "10000",
-    "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
-    "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
-    "kafka.receive.buffer.bytes": str(1024 * 1024),
-    "kafka.metadata.max.age.ms": "5000",
-}
-
-
-_PATIENCE = {
-    # Spark's own client waits for so long for brokers that are gone, even to be closed.
-    "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "15000",
-}
-"""Unless the user sets something else."""
-
 
 class _End(Exception):
     """Ends a query from within: Spark has no other way to stop between two batches."""
@@ -151,9 +131,8 @@ class SlotQuery:
         plan's inputs."""
         source = self._session.readStream.format("kafka")
         options = {
-            **_PATIENCE,
             **ClientSettings(self._plan.config).spark(),
-            **_SOURCE,
+            "includeHeaders": "true",
             "assign": orjson.dumps(_by_topic(self._plan.inputs)).decode(),
             "startingOffsets": orjson.dumps(_offsets(self._plan.inputs, positions)).decode(),
             "maxOffsetsPerTrigger": str(self._plan.config["max.batch.records"]),
