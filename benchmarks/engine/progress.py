@@ -21,7 +21,7 @@ class Rates(NamedTuple):
 
 
 def watch(
-    position: Callable[[], int], total: int, *, began: float, interval_s: float = 0.01
+    position: Callable[[], int], total: int, *, began: float, interval_s: float = 0.05
 ) -> list[Sample]:
     """Samples of `position()`, whenever it has changed, until it is `total`."""
     samples: list[Sample] = []

@@ -52,6 +52,20 @@ class Plan:
         return tuple(sorted(part for task in self.tasks for part in task.inputs))
 
     @cached_property
+    def shares(self) -> tuple[tuple[tuple[TopicPartition, ...], int], ...]:
+        """The inputs in groups, and how many records of each a batch takes at most.
+
+        Repartition topics have shares of their own. Were they to share one with the topics that
+        fill them, by how much each is behind, they would fall behind for as long as those are.
+        """
+        internal = {self.topic_name(topic) for topic in self.topology.internal_topics}
+        inner = tuple(part for part in self.inputs if part.topic in internal)
+        outer = tuple(part for part in self.inputs if part.topic not in internal)
+        each = max(1, self.config["max.batch.records"] // (1 + len(internal)))
+        groups = ((outer, each), (inner, each * len(internal)))
+        return tuple((parts, limit) for parts, limit in groups if parts)
+
+    @cached_property
     def task_of(self) -> Mapping[TopicPartition, TaskPlan]:
         return {part: task for task in self.tasks for part in task.inputs}
 

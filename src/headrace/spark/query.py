@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import orjson
@@ -129,23 +129,13 @@ class SlotQuery:
     def _rows(self, positions: Mapping[TopicPartition, int]) -> DataFrame:
         """(slot, input, offset, timestamp, key, value, headers); `input` is the index in the
         plan's inputs."""
-        source = self._session.readStream.format("kafka")
-        options = {
-            **ClientSettings(self._plan.config).spark(),
-            "includeHeaders": "true",
-            "assign": orjson.dumps(_by_topic(self._plan.inputs)).decode(),
-            "startingOffsets": orjson.dumps(_offsets(self._plan.inputs, positions)).decode(),
-            "maxOffsetsPerTrigger": str(self._plan.config["max.batch.records"]),
-        }
-        for key, value in options.items():
-            source = source.option(key, value)
         keys = slot_keys(self._plan.slots)
         slot_of_input = [
             keys[self._plan.slot_of[self._plan.task_of[part].id]] for part in self._plan.inputs
         ]
         slots = ", ".join(map(str, slot_of_input))
-        rows = (
-            source.load()
+        streams = [
+            self._source(parts, limit, positions)
             .withColumn("input", expr(f"{self._first_input()} + partition"))
             .selectExpr(
                 f"array({slots})[input] AS slot",
@@ -156,8 +146,29 @@ class SlotQuery:
                 "value",
                 "headers",
             )
-        )
-        return rows.unionByName(self._ticks(keys)) if self._plan.may_punctuate else rows
+            for parts, limit in self._plan.shares
+        ]
+        if self._plan.may_punctuate:
+            streams.append(self._ticks(keys))
+        return reduce(DataFrame.unionByName, streams)
+
+    def _source(
+        self,
+        partitions: tuple[TopicPartition, ...],
+        limit: int,
+        positions: Mapping[TopicPartition, int],
+    ) -> DataFrame:
+        source = self._session.readStream.format("kafka")
+        options = {
+            **ClientSettings(self._plan.config).spark(),
+            "includeHeaders": "true",
+            "assign": orjson.dumps(_by_topic(partitions)).decode(),
+            "startingOffsets": orjson.dumps(_offsets(partitions, positions)).decode(),
+            "maxOffsetsPerTrigger": str(limit),
+        }
+        for key, value in options.items():
+            source = source.option(key, value)
+        return source.load()
 
     def _first_input(self) -> str:
         """SQL for the index of the first partition of a row's topic."""

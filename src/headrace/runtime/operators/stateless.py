@@ -98,10 +98,14 @@ def compile_map(operator: Map, node: OperatorNode) -> Process:
 
 @compiles(SelectKey)
 def compile_select_key(operator: SelectKey, node: OperatorNode) -> Process:
-    selector, forward = operator.selector, node.forward
+    selector, forward, failed = operator.selector, node.forward, node.failed
+    node.guards_itself = True
 
     def process(key: Any, value: Any) -> None:
-        forward(selector(key, value), value)
+        try:
+            forward(selector(key, value), value)
+        except Exception as error:
+            failed(key, value, error)
 
     return process
 
