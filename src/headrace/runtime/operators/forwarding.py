@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from headrace.core.record import Change
-from headrace.core.windowed import LONG_MAX, Window, Windowed
+from headrace.core.windowed import LONG_MAX, make_window, make_windowed
 from headrace.runtime.operator import OperatorNode
 from headrace.runtime.operators.views import VersionedReader, is_versioned
 from headrace.topology.windows import EmitStrategy
@@ -34,10 +34,8 @@ IS_LATEST = -1
 NOT_PUT = -(2**63)
 """What a versioned store's `put` gives if the value was too old, and was not put."""
 
-# What the constructors do, at a third of their cost: these are made for every record.
+# What the constructor does, at a third of its cost: it is made for every record.
 make_change: Callable[[tuple[Any, Any, bool]], Change] = partial(tuple.__new__, Change)
-make_window: Callable[[tuple[int, int]], Window] = partial(tuple.__new__, Window)
-make_windowed: Callable[[tuple[Any, Window]], Windowed[Any]] = partial(tuple.__new__, Windowed)
 
 
 def forward_flushed(node: OperatorNode) -> FlushListener:

@@ -81,8 +81,8 @@ class StoreCache:
     """The cached entries of one store, by store key."""
 
     __slots__ = (
-        "_clean_before", "_context", "_dirty", "_eldest", "_index", "_key_overhead", "_read",
-        "_shared", "_value_overhead", "_write", "entries", "size",
+        "_clean_before", "_context", "_dirty", "_eldest", "_index", "_key_overhead",
+        "_ordered_at", "_read", "_shared", "_value_overhead", "_write", "entries", "size",
     )  # fmt: skip
 
     def __init__(
@@ -100,7 +100,9 @@ class StoreCache:
         """The keys of the entries that were not written yet."""
         self._clean_before = 0
         """Entries that were updated before this `tick` are written."""
-        self._eldest: Iterator[tuple[int, bytes]] = iter(())
+        self._eldest: Iterator[CacheEntry] = iter(())
+        """The entries that were there at `_ordered_at`, least recently used first."""
+        self._ordered_at = 0
         self._index = KeyIndex(self.entries)
         self.size = 0
 
@@ -268,14 +270,17 @@ class StoreCache:
             shared.size += self.size - before
 
     def _least_recently_used(self) -> bytes:
-        # The queue is in order as of when it was made. An entry that was used since then comes
-        # after all that were not, so the first one that wasn't is the one.
+        # An entry that was used since they were put in order comes after all that were not, so the
+        # first one that wasn't is the one. Updates make entries anew.
+        find, read = self.entries.get, self._read
         while True:
-            for used, key in self._eldest:
-                entry = self.entries.get(key)
-                if entry is not None and self._last_used(entry) == used:
+            for entry in self._eldest:
+                key = entry[KEY]
+                if find(key) is entry and (not read or read.get(key, 0) < self._ordered_at):
                     return key
-            self._eldest = iter(sorted((self._last_used(e), e[KEY]) for e in self.entries.values()))
+            self._ordered_at = tick()
+            last_used = self._last_used if read else itemgetter(_UPDATED)
+            self._eldest = iter(sorted(self.entries.values(), key=last_used))
 
     def _flush(self, evicted: CacheEntry | None = None) -> None:
         # The entries are never changed, so these are as they are now: what follows from one update

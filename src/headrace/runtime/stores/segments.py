@@ -23,8 +23,8 @@ class Segments(Generic[S]):
     """
 
     __slots__ = (
-        "_first_live", "_interval_ms", "_make", "_parts", "_prefix", "_retention_ms", "_segments",
-        "_storage",
+        "_first_live", "_interval_ms", "_last", "_make", "_parts", "_prefix", "_retention_ms",
+        "_segments", "_storage",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +46,8 @@ class Segments(Generic[S]):
             start // interval_ms: make(f"{self._prefix}{start}") for start in self._stored_starts()
         }
         self._first_live = 0
+        self._last: tuple[int, int, S | None] = (0, -1, None)
+        """What `make_if_live` was given and gave last; it is given the same again and again."""
 
     def _stored_starts(self) -> list[int]:
         names = self._storage.names(self._prefix)
@@ -66,12 +68,15 @@ class Segments(Generic[S]):
 
         Drops what has expired.
         """
-        if number < self.number_of(stream_time - self._retention_ms):
-            return None
-        segment = self._segments.get(number)
-        if segment is None:
-            segment = self._segments[number] = self._make(self._name_of(number))
-        self.expire(stream_time)
+        last_number, last_time, segment = self._last
+        if segment is None or number != last_number or stream_time != last_time:
+            if number < self.number_of(stream_time - self._retention_ms):
+                return None
+            segment = self._segments.get(number)
+            if segment is None:
+                segment = self._segments[number] = self._make(self._name_of(number))
+            self.expire(stream_time)
+            self._last = number, stream_time, segment
         return segment
 
     def expire(self, stream_time: int) -> None:

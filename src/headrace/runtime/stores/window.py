@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ValueAndTimestamp
-from headrace.core.windowed import LONG_MAX, Window, Windowed
+from headrace.core.windowed import LONG_MAX, Window, Windowed, make_windowed
 from headrace.runtime.stores.cache import IMMUTABLE, KEY, UNKNOWN
 from headrace.runtime.stores.cached import CachedStore, Scanned, TimestampedValues, merged
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
@@ -71,6 +71,7 @@ class WindowStore(CachedStore):
         self._retains_duplicates = spec.retain_duplicates
         self._logs_headers = keeps_headers and spec.retain_duplicates
         self._window_ms = spec.window_ms
+        self._last_window: Window | None = None
         remembered = environment.storage.facts(spec.name)
         self._sequence = remembered.get("sequence", 0)
         self._logged_sequence = remembered.get("logged_sequence", 0)
@@ -304,7 +305,11 @@ class WindowStore(CachedStore):
             )
 
     def _key_of(self, key: bytes) -> Windowed[Any]:
-        return Windowed(self._deserialize_key(key[:-12]), self._window(_start_of(key)))
+        start = _start_of(key)
+        window = self._last_window
+        if window is None or window[0] != start:
+            window = self._last_window = self._window(start)
+        return make_windowed((self._deserialize_key(key[:-12]), window))
 
     def _window(self, start: int) -> Window:
         if start < 0 or self._window_ms <= 0:
