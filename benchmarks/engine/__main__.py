@@ -33,7 +33,14 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="headrace-bench-") as directory,
         EmbeddedKafka(progress=tell) as kafka,
     ):
-        bench = Bench(kafka.bootstrap_servers, Path(directory), options.records, options.keys, tell)
+        bench = Bench(
+            kafka.bootstrap_servers,
+            Path(directory),
+            options.records,
+            options.keys,
+            options.rounds,
+            tell,
+        )
         rows = []
         for row in bench.rows(options.modes):
             rows.append(row)
@@ -60,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--modes", nargs="+", default=list(MODES), metavar="MODE")
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--keys", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=2, help="of which the best counts")
     return parser
 
 
