@@ -23,7 +23,8 @@ class Rates(NamedTuple):
 def watch(
     position: Callable[[], int], total: int, *, began: float, interval_s: float = 0.05
 ) -> list[Sample]:
-    """Samples of `position()`, whenever it has changed, until it is `total`."""
+    """Samples of `position()`, whenever it has changed, until it is `total`. To ask more often
+    would take a share of the machine that is measured."""
     samples: list[Sample] = []
     done = 0
     while done < total:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.engine import expected, latency, load, memory
+from benchmarks.engine.measurements import best
 from benchmarks.engine.progress import Rates, Sample, rates, watch
 from benchmarks.engine.topologies import TOPOLOGIES
 from headrace.testing import TopologyTestDriver
@@ -77,3 +78,9 @@ def test_workers_are_what_the_daemon_has_forked(tmp_path: Path) -> None:
     process(21, 20, "python3", 3)
     process(22, 21, "python3", 4)
     assert memory.workers(10, tmp_path) == [memory.WorkerMemory(4.0, 2.0, 1.0)]
+
+
+def test_the_fastest_run_counts_and_one_without_a_rate_is_no_error() -> None:
+    runs = [{"rate_second_half": rate} for rate in (None, 2.0, 3.0, None)]
+    assert best(runs) == {"rate_second_half": 3.0}
+    assert best(runs[:1]) == {"rate_second_half": None}

@@ -18,8 +18,8 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _JAVA_TUNING = " ".join(
     (
-        # Planning a batch is a long tail of code that is warm, but never hot: compiled at the usual
-        # thresholds, it takes a seventh of Spark's CPU time for minutes.
+        # Planning a batch is a long tail of code that is warm, but never hot: to compile it at the
+        # usual thresholds takes a third of Spark's CPU time, for minutes.
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:Tier4InvocationThreshold=50000",
         "-XX:Tier4MinInvocationThreshold=6000",
