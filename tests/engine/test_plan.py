@@ -43,4 +43,4 @@ def test_repartition_topics_have_a_share_of_their_own() -> None:
     (outer, outer_limit), (inner, inner_limit) = _plan(_regrouped(2)).shares
     assert {part.topic for part in outer} == {"in"}
     assert len(inner) == 4
-    assert (outer_limit, inner_limit) == (300, 600)
+    assert (outer_limit, inner_limit) == (900, 1800)

@@ -185,6 +185,35 @@ def test_a_commit_flushes_the_cache_once_for_each_key() -> None:
     ]
 
 
+def test_what_is_only_counted_is_not_read_behind_a_repartition_topic() -> None:
+    builder = StreamsBuilder()
+    (
+        builder.stream("in", key=TEXT, value=serdes.json())
+        .group_by(lambda key, value: "all", key=TEXT, value=serdes.json())
+        .count("counts")
+    )
+    with TopologyTestDriver(builder.build()) as driver:
+        topic = driver.input_topic("in", TEXT, serdes.json())
+        for value in ({"price": 1}, 0, "text"):
+            topic.pipe("k", value)
+        assert driver.store("counts").get("all").value == 3
+
+
+def test_nor_is_null_counted_there() -> None:
+    builder = StreamsBuilder()
+    (
+        builder.stream("in", key=TEXT, value=serdes.json())
+        .map_values(lambda value: float("nan"))
+        .group_by(lambda key, value: "all", key=TEXT, value=serdes.json())
+        .count("counts")
+    )
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.input_topic("in", TEXT, serdes.json()).pipe("k", 1)
+        # JSON has no NaN: it is written as null.
+        assert driver.store("counts").get("all") is None
+        assert driver.dropped_records == 1
+
+
 def test_where_a_store_is_restored_from() -> None:
     assert make(counting()).changelog_topic("counts") == "app-counts-changelog"
     assert make(counting(logging=False)).changelog_topic("counts") is None

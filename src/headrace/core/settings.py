@@ -302,7 +302,8 @@ _TABLE = (
         500_000,
         "medium",
         "How many records a batch takes at most, so that memory and the size of transactions "
-        "stay bounded while the application catches up. Headrace's own.",
+        "stay bounded while the application catches up; as many again of each repartition topic. "
+        "Headrace's own.",
         _at_least(1),
     ),
     Setting(

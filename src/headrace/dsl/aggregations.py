@@ -23,10 +23,6 @@ def nothing() -> None:
     return None
 
 
-def count_up(key: Any, value: Any, count: int) -> int:
-    return count + 1
-
-
 def count_down(key: Any, value: Any, count: int) -> int:
     return count - 1
 

@@ -12,7 +12,6 @@ from headrace.dsl.aggregations import (
     REDUCE,
     Grouping,
     count_down,
-    count_up,
     zero,
 )
 from headrace.dsl.cogrouped import CogroupedKStream
@@ -36,6 +35,7 @@ from headrace.topology.operators import (
     StreamReduce,
     TableAggregate,
     TableReduce,
+    count_up,
 )
 from headrace.topology.windows import (
     SessionWindows,

@@ -15,7 +15,6 @@ from headrace.dsl.aggregations import (
     add_counts,
     as_aggregator,
     as_merger,
-    count_up,
     nothing,
     zero,
 )
@@ -35,6 +34,7 @@ from headrace.topology.operators import (
     StreamSessionWindowAggregate,
     StreamSlidingWindowAggregate,
     StreamWindowAggregate,
+    count_up,
 )
 from headrace.topology.stores import StoreSpec
 from headrace.topology.views import Function

@@ -55,14 +55,14 @@ class Plan:
     def shares(self) -> tuple[tuple[tuple[TopicPartition, ...], int], ...]:
         """The inputs in groups, and how many records of each a batch takes at most.
 
-        Repartition topics have shares of their own. Were they to share one with the topics that
+        Repartition topics have a share of their own. Were they to share one with the topics that
         fill them, by how much each is behind, they would fall behind for as long as those are.
         """
         internal = {self.topic_name(topic) for topic in self.topology.internal_topics}
         inner = tuple(part for part in self.inputs if part.topic in internal)
         outer = tuple(part for part in self.inputs if part.topic not in internal)
-        each = max(1, self.config["max.batch.records"] // (1 + len(internal)))
-        groups = ((outer, each), (inner, each * len(internal)))
+        limit = self.config["max.batch.records"]
+        groups = ((outer, limit), (inner, limit * len(internal)))
         return tuple((parts, limit) for parts, limit in groups if parts)
 
     @cached_property

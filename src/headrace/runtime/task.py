@@ -36,7 +36,9 @@ from headrace.runtime.stores import (
     build_store,
 )
 from headrace.runtime.wiring import Wiring
+from headrace.serde.json import unread
 from headrace.topology.nodes import ProcessorNode, SourceNode
+from headrace.topology.operators import count_up
 from headrace.topology.processor import PunctuationType
 from headrace.topology.timestamps import fail_on_invalid
 from headrace.topology.topology import Topology
@@ -357,14 +359,17 @@ class StreamTask:
             value_serde = self._resolve_serde(spec.value_serde, "value")
         except ConfigError as error:
             raise StreamsError(f"Source {name} can't start: {error}") from error
+        read_value = value_serde.deserialize
         extractor = spec.timestamp_extractor or self._spec.config["default.timestamp.extractor"]
         if self._is_internal(spec):
             extractor = None
+            if self._is_only_counted(name):
+                read_value = unread(read_value)
         return Source(
             name,
             self._wired.functions[name],
             key_serde.deserialize,
-            value_serde.deserialize,
+            read_value,
             extractor or fail_on_invalid,
             self.context,
             self._failures,
@@ -372,6 +377,14 @@ class StreamTask:
 
     def _is_internal(self, source: SourceNode) -> bool:
         return any(topic in self._spec.topology.internal_topics for topic in source.topics)
+
+    def _is_only_counted(self, source: str) -> bool:
+        nodes = map(self._spec.topology.nodes.get, self._spec.topology.children(source))
+        return all(
+            isinstance(node, ProcessorNode)
+            and getattr(node.operator, "aggregator", None) is count_up
+            for node in nodes
+        )
 
     def _topic_name(self, topic: str) -> str:
         if topic in self._spec.topology.internal_topics:

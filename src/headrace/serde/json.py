@@ -44,6 +44,15 @@ def json(type: Any = None) -> Serde[Any]:
     return Serde(_writer(type), partial(read, type))
 
 
+def unread(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """The same for JSON that we have written and whose value nobody looks at, but for None."""
+    return _present if deserialize is orjson.loads else deserialize
+
+
+def _present(data: bytes) -> Any:
+    return None if data == b"null" else data
+
+
 def _write(value: Any) -> bytes:
     try:
         return orjson.dumps(value, _plain, orjson.OPT_SORT_KEYS)
