@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from headrace.app.lifecycle import Lifecycle, State, StateListener
 from headrace.app.metadata import TaskMetadata, ThreadMetadata
@@ -17,12 +17,18 @@ from headrace.app.status import Progress, Status
 from headrace.app.supervision import ExceptionHandler, Supervision, shut_down
 from headrace.core.arguments import require_type
 from headrace.core.config import StreamsConfig
-from headrace.core.errors import StateError
+from headrace.core.errors import NotStartedError, RebalancingError, StateError, StoppedError
+from headrace.query.local_state import LocalState
+from headrace.query.request import StateQueryRequest, StateQueryResult, answer
+from headrace.query.stores import ReadOnlyStore, check_type, type_of
 from headrace.state.directory import StateDirectory
 from headrace.topology.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+S = TypeVar("S", bound=ReadOnlyStore)
 
 
 class KafkaStreams:
@@ -147,6 +153,41 @@ class KafkaStreams:
         """Have a listener told how far stores are on their way back from their changelogs."""
         self._lifecycle.require(State.CREATED, "set_global_state_restore_listener()")
         self._restoration.listener = listener
+
+    # Queries
+
+    @overload
+    def store(self, name: str, *, partition: int | None = None) -> Any: ...
+    @overload
+    def store(self, name: str, type: type[S], *, partition: int | None = None) -> S: ...
+    def store(self, name: str, type: Any = None, *, partition: int | None = None) -> Any:
+        """A store of this host to read, of all its partitions or one: what was last committed.
+
+            streams.store("counts", ReadOnlyKeyValueStore).get("alice")
+
+        Raises a StoreAccessError that says whether it may work later.
+        """
+        state = self._local_state()
+        spec = state.spec(name)
+        if type is None:
+            type = type_of(spec)
+        check_type(spec, type)
+        return type(name, state.partitions(name, partition))
+
+    def query(self, request: StateQueryRequest) -> StateQueryResult:
+        """Ask the partitions of a store, each for itself."""
+        return answer(self._local_state(), request)
+
+    def _local_state(self) -> LocalState:
+        state = self.state
+        if state is State.CREATED:
+            raise NotStartedError("The application has not been started: call start() first.")
+        if state is State.REBALANCING:
+            raise RebalancingError("The application is starting: its stores can be read soon.")
+        local = None if self._supervision is None else self._supervision.local_state
+        if state is not State.RUNNING or local is None:
+            raise StoppedError(f"The application doesn't run any more: it is {state.name}.")
+        return local
 
     # What is known
 

@@ -24,6 +24,7 @@ from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport, error_in
 from headrace.kafka.positions import GroupReader, Position
 from headrace.kafka.settings import ClientSettings
+from headrace.query.local_state import LocalState
 from headrace.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Supervision:
     ) -> None:
         self.error: Exception | None = None
         self.plan: Plan | None = None
+        self.local_state: LocalState | None = None
+        """What queries read."""
         self._config = config
         self._session = session
         self._owns_session = session is None
@@ -177,6 +180,9 @@ class Supervision:
             raise error
         self._progress.positions.update(positions)
         query.start(positions)
+        if self.local_state is not None:
+            self.local_state.close()
+        self.local_state = LocalState(plan)
         self._lifecycle.move(State.RUNNING)
         return query
 
@@ -258,6 +264,8 @@ class Supervision:
             self._lifecycle.move(State.PENDING_ERROR)
         else:
             self._lifecycle.move(State.PENDING_SHUTDOWN)
+        if self.local_state is not None:
+            self.local_state.close()
         if self._events is not None:
             self._events.close()
         if self._claimed_at and error is None:

@@ -5,6 +5,13 @@ HeadraceError
 ├── ArgumentError        an argument is wrong: mend the call (also a ValueError)
 │   └── NullArgumentError    an argument that must be given is None
 ├── StateError           the call came at the wrong time (also a RuntimeError)
+│   └── StoreAccessError     a store can't be queried now
+│       ├── NotStartedError      start() the application first
+│       ├── RebalancingError     wait: it is about to run
+│       ├── StoppedError         it has ended, or is about to
+│       ├── UnknownStoreError    the topology has no such store, or it is of another type
+│       ├── UnknownPartitionError    the store has no such partition
+│       └── StoreNotAvailableError   its state isn't on this host (any more, or yet)
 ├── ConfigError          a setting is wrong: mend the configuration
 └── StreamsError         processing failed: mend the data or the code, or set a handler
     ├── SerializationError   bytes could not be read or written
@@ -38,6 +45,34 @@ class NullArgumentError(ArgumentError):
 
 class StateError(HeadraceError, RuntimeError):
     """A call came at a time when it can't be served."""
+
+
+class StoreAccessError(StateError):
+    """A store can't be queried now."""
+
+
+class NotStartedError(StoreAccessError):
+    """The application was not started yet."""
+
+
+class RebalancingError(StoreAccessError):
+    """The application is starting, or bringing its state up to date. It will pass."""
+
+
+class StoppedError(StoreAccessError):
+    """The application has ended, or is about to."""
+
+
+class UnknownStoreError(StoreAccessError):
+    """The topology has no store of that name, or it is of another type."""
+
+
+class UnknownPartitionError(StoreAccessError):
+    """The store has no such partition."""
+
+
+class StoreNotAvailableError(StoreAccessError):
+    """The state of a partition isn't on this host, or is being restored."""
 
 
 class ConfigError(HeadraceError, ValueError):

@@ -15,7 +15,7 @@ DATA_FILE: Final = "data.mdb"
 READERS_FILE: Final = "lock.mdb"
 """LMDB's own lock file, with its table of readers."""
 
-_MAX_TREES = 4096
+MAX_TREES = 4096
 _LARGE = 32 << 20
 _ABANDONED: list[Any] = []
 """What belongs to a parent process: here it must not even be closed."""
@@ -34,7 +34,7 @@ class Environment:
         self._lmdb: Any = lmdb.open(
             str(path),
             map_size=map_size,
-            max_dbs=_MAX_TREES,
+            max_dbs=MAX_TREES,
             max_spare_txns=0,  # a child could not close the environment without harm
             sync=False,
             metasync=False,

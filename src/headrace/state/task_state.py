@@ -29,7 +29,7 @@ from headrace.state.lock import DirectoryLock
 LOCK_FILE = ".lock"
 
 _FIRST_MAP_SIZE = 1 << 30
-_ABOUT = b"about"
+ABOUT = b"about"
 _NO_ROOM = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)]
 """What LMDB says when a disk is full; the last one after a write that was cut short."""
 
@@ -268,9 +268,9 @@ class TaskState:
     def _read_about(self, environment: Environment) -> About:
         if environment.is_empty():
             return About(self._identity)
-        environment.open_trees([_ABOUT])
+        environment.open_trees([ABOUT])
         with environment.snapshot() as snapshot:
-            data = snapshot.get(_ABOUT, db=environment.tree(_ABOUT))
+            data = snapshot.get(ABOUT, db=environment.tree(ABOUT))
         about = About.from_bytes(data or b"")
         if about.identity != self._identity:
             theirs, ours = (text.partition("\n")[0] for text in (about.identity, self._identity))
@@ -280,7 +280,7 @@ class TaskState:
                 else f"it belongs to {theirs}, and not to {ours}"
             )
         numbers = about.maps.values()
-        environment.open_trees([*map(_plain, numbers), *map(_odd, about.odd)])
+        environment.open_trees([*map(plain_tree, numbers), *map(odd_tree, about.odd)])
         return about
 
     def _start_empty(self) -> None:
@@ -313,8 +313,8 @@ class TaskState:
         number = self._about.maps.get(name)
         if number is None or name in self._dropped or self._environment is None:
             return None
-        odd = self._environment.tree(_odd(number)) if number in self._about.odd else None
-        return Trees(self._environment.tree(_plain(number)), odd)
+        odd = self._environment.tree(odd_tree(number)) if number in self._about.odd else None
+        return Trees(self._environment.tree(plain_tree(number)), odd)
 
     def _about_after(self, checkpoint: Checkpoint, facts: Facts) -> About:
         maps = {name: n for name, n in self._about.maps.items() if name not in self._dropped}
@@ -331,15 +331,15 @@ class TaskState:
     def _write(self, about: About, transaction: Any, tree: Callable[[bytes], Any]) -> None:
         for name in self._dropped:
             number = self._about.maps[name]
-            transaction.drop(tree(_plain(number)), delete=False)
+            transaction.drop(tree(plain_tree(number)), delete=False)
             if number in self._about.odd:
-                transaction.drop(tree(_odd(number)), delete=False)
+                transaction.drop(tree(odd_tree(number)), delete=False)
         for name, found in self._maps.items():
             if found.is_changed:
                 number = about.maps[name]
-                odd = tree(_odd(number)) if number in about.odd else None
-                found.write(transaction, Trees(tree(_plain(number)), odd))
-        transaction.put(_ABOUT, about.to_bytes(), db=tree(_ABOUT))
+                odd = tree(odd_tree(number)) if number in about.odd else None
+                found.write(transaction, Trees(tree(plain_tree(number)), odd))
+        transaction.put(ABOUT, about.to_bytes(), db=tree(ABOUT))
 
     def _forget_changes(self) -> None:
         self._dropped.clear()
@@ -359,9 +359,9 @@ class TaskState:
         return StreamsError(text)
 
 
-def _plain(number: int) -> bytes:
+def plain_tree(number: int) -> bytes:
     return b"%d" % number
 
 
-def _odd(number: int) -> bytes:
+def odd_tree(number: int) -> bytes:
     return b"%d+" % number

@@ -1,0 +1,237 @@
+"""What a task has committed, for those who only look."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import lmdb
+
+from headrace.core.errors import StateError
+from headrace.runtime.stores.ordered_map import OrderedMap
+from headrace.state.about import About, DamagedError
+from headrace.state.checkpoint import RESTORING, Checkpoint
+from headrace.state.environment import DATA_FILE, MAX_TREES
+from headrace.state.lmdb_map import DAMAGE, LmdbMap, Trees
+from headrace.state.task_state import ABOUT, odd_tree, plain_tree
+
+_MAP_SIZE = 1 << 36
+"""Room for the state to grow while it is open here; addresses cost nothing."""
+_SPARE = 8
+_LOOK_EVERY_S = 0.05
+"""How long it may take to notice that the state was made anew. To look costs as much as to read."""
+
+
+class StateReader:
+    """Reads the state of a task while another process may change it. Neither waits for the other.
+
+    A snapshot is of one commit, the last one when it is taken. Old ones keep LMDB from using pages
+    again, so they are to be released soon. Snapshots may be taken by any thread, each for itself.
+    """
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self._path = path
+        self._data_file = str(path / DATA_FILE)
+        self._identity = identity
+        self._is_closed = False
+        self._look_at = 0.0
+        self._lock = threading.Lock()
+        self._files: _Files | None = None
+        self._free: list[Snapshot] = []
+
+    def snapshot(self) -> Snapshot | None:
+        """None if there is no state that can be used: it isn't there, is being restored, or belongs
+        to something else."""
+        try:
+            files = self._current_files()
+            if files is None:
+                return None
+            found = self._free.pop() if self._free else None
+            if found is None or found.files is not files:
+                found = Snapshot(self, files)
+            return found if found.begin(self._identity) else None
+        except lmdb.MapResizedError:
+            self._close_files()
+            return self.snapshot()
+        except (DamagedError, *DAMAGE, lmdb.ReadonlyError, OSError):
+            # It is just being made, or made anew.
+            return None
+
+    def give_back(self, snapshot: Snapshot) -> None:
+        if snapshot.files is self._files:
+            self._free.append(snapshot)
+
+    def close(self) -> None:
+        """From now on there are no snapshots, and those that there are can't be read any more."""
+        self._is_closed = True
+        self._close_files()
+
+    def _current_files(self) -> _Files | None:
+        files, now = self._files, time.monotonic()
+        if files is not None and now < self._look_at:
+            return files
+        try:
+            inode = os.stat(self._data_file).st_ino
+        except FileNotFoundError:
+            return None
+        self._look_at = now + _LOOK_EVERY_S
+        if files is not None and files.inode == inode:
+            return files
+        with self._lock:
+            if self._is_closed:
+                return None
+            if self._files is None or self._files.inode != inode:
+                self._close_files()
+                self._files = _Files(self._path, inode)
+            return self._files
+
+    def _close_files(self) -> None:
+        files, self._files = self._files, None
+        self._free.clear()
+        if files is not None:
+            files.close()
+
+
+class Snapshot:
+    """The maps and facts of one commit: a Storage that can only be read.
+
+    `kept` is for what was made of it, and is emptied when it comes to be of another commit.
+    """
+
+    def __init__(self, reader: StateReader, files: _Files) -> None:
+        self.files = files
+        self.kept: dict[str, Any] = {}
+        self._reader = reader
+        self._transaction: Any = None
+        self._number = -1
+        self._about = About("")
+        self._maps: dict[str, tuple[LmdbMap, Trees | None]] = {}
+
+    def begin(self, identity: str) -> bool:
+        """Whether there is something to be read."""
+        transaction = self.files.begin()
+        if transaction.id() != self._number:
+            self.kept.clear()
+            self._maps.clear()
+            self._number = -1
+            transaction, about = self.files.read_about(transaction)
+            if about is None or about.identity != identity or not _is_complete(about):
+                transaction.abort()
+                return False
+            self._about, self._number = about, transaction.id()
+        self._transaction = transaction
+        for found, trees in self._maps.values():
+            found.attach(transaction, trees)
+        return True
+
+    def release(self) -> None:
+        if self._transaction is not None:
+            self._transaction.abort()
+            self._transaction = None
+            for found, _ in self._maps.values():
+                if found.is_changed:  # by a store that counts its reads
+                    found.forget_changes()
+            self._reader.give_back(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        assert self._about.checkpoint is not None
+        return self._about.checkpoint
+
+    # Storage
+
+    def map(self, name: str) -> OrderedMap:
+        if name not in self._maps:
+            found, trees = LmdbMap(name, _ignore), self._trees_of(name)
+            found.attach(self._transaction, trees)
+            self._maps[name] = found, trees
+        return self._maps[name][0]
+
+    def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in self._about.maps if name.startswith(prefix))
+
+    def drop(self, name: str) -> None:
+        raise StateError(f"Map {name} is only read here, and can't be dropped")
+
+    def facts(self, store: str) -> Mapping[str, int]:
+        return self._about.facts.get(store, {})
+
+    def _trees_of(self, name: str) -> Trees | None:
+        number = self._about.maps.get(name)
+        if number is None:
+            return None
+        odd = self.files.tree(odd_tree(number)) if number in self._about.odd else None
+        return Trees(self.files.tree(plain_tree(number)), odd)
+
+
+class _Files:
+    """An environment that is open for reading."""
+
+    def __init__(self, path: Path, inode: int) -> None:
+        self.inode = inode
+        self._lock = threading.Lock()
+        self._trees: dict[bytes, Any] = {}
+        self._lmdb: Any = lmdb.open(
+            str(path),
+            readonly=True,
+            create=False,
+            map_size=_MAP_SIZE,
+            max_dbs=MAX_TREES,
+            max_spare_txns=_SPARE,
+            readahead=False,
+        )
+        self.begin = self._lmdb.begin
+
+    def tree(self, name: bytes) -> Any:
+        return self._trees[name]
+
+    def read_about(self, transaction: Any) -> tuple[Any, About | None]:
+        """What the state says of itself, with a transaction that sees all of its trees. None if
+        nothing was ever written."""
+        while True:
+            if not self._open([ABOUT]):
+                data = transaction.get(ABOUT, db=self._trees[ABOUT])
+                if data is None:
+                    return transaction, None
+                about = About.from_bytes(data)
+                numbers = about.maps.values()
+                if not self._open([*map(plain_tree, numbers), *map(odd_tree, about.odd)]):
+                    return transaction, about
+            # A transaction doesn't see trees that were opened after it began.
+            transaction.abort()
+            transaction = self.begin()
+
+    def _open(self, names: list[bytes]) -> bool:
+        """Whether some of them were not open yet."""
+        with self._lock:
+            unknown = [name for name in names if name not in self._trees]
+            for name in unknown:
+                self._trees[name] = self._lmdb.open_db(name, create=False)
+            return bool(unknown)
+
+    def close(self) -> None:
+        self._lmdb.close()
+
+
+def _is_complete(about: About) -> bool:
+    return about.checkpoint is not None and about.checkpoint.sequence != RESTORING
+
+
+def _ignore(reason: str) -> None:
+    """Damage is mended by who has the state."""
