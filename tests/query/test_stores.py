@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -196,6 +197,13 @@ def test_closed_state_is_not_available(counted: Application) -> None:
     counted.state.close()
     with pytest.raises(StoreNotAvailableError):
         store.get("alice")
+
+
+def test_many_threads_may_read(counted: Application) -> None:
+    store = ReadOnlyKeyValueStore[str, int]("counts", counted.state.partitions("counts"))
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(store.get, ["alice", "bob", "nobody", "carol"] * 500)
+    assert list(found) == [2, 1, None, 1] * 500
 
 
 def test_unknown_stores_and_partitions(counted: Application) -> None:

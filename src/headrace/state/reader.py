@@ -17,7 +17,7 @@ from headrace.runtime.stores.ordered_map import OrderedMap
 from headrace.state.about import About, DamagedError
 from headrace.state.checkpoint import RESTORING, Checkpoint
 from headrace.state.environment import DATA_FILE, MAX_TREES
-from headrace.state.lmdb_map import DAMAGE, LmdbMap, Trees
+from headrace.state.lmdb_map import LmdbMap, Trees
 from headrace.state.task_state import ABOUT, odd_tree, plain_tree
 
 _MAP_SIZE = 1 << 36
@@ -51,16 +51,22 @@ class StateReader:
             files = self._current_files()
             if files is None:
                 return None
-            found = self._free.pop() if self._free else None
-            if found is None or found.files is not files:
-                found = Snapshot(self, files)
+            found = self._take(files)
             return found if found.begin(self._identity) else None
         except lmdb.MapResizedError:
             self._close_files()
             return self.snapshot()
-        except (DamagedError, *DAMAGE, lmdb.ReadonlyError, OSError):
-            # It is just being made, or made anew.
+        except (DamagedError, lmdb.Error, OSError):
+            # It is just being made, or made anew, or closed.
             return None
+
+    def _take(self, files: _Files) -> Snapshot:
+        """One that was used before, as what was made of it may still be good."""
+        try:
+            found = self._free.pop()
+        except IndexError:
+            return Snapshot(self, files)
+        return found if found.files is files else Snapshot(self, files)
 
     def give_back(self, snapshot: Snapshot) -> None:
         if snapshot.files is self._files:
@@ -119,7 +125,8 @@ class Snapshot:
             self.kept.clear()
             self._maps.clear()
             self._number = -1
-            transaction, about = self.files.read_about(transaction)
+            transaction.abort()
+            transaction, about = self.files.read_about()
             if about is None or about.identity != identity or not _is_complete(about):
                 transaction.abort()
                 return False
@@ -201,29 +208,30 @@ class _Files:
     def tree(self, name: bytes) -> Any:
         return self._trees[name]
 
-    def read_about(self, transaction: Any) -> tuple[Any, About | None]:
-        """What the state says of itself, with a transaction that sees all of its trees. None if
-        nothing was ever written."""
+    def read_about(self) -> tuple[Any, About | None]:
+        """A transaction that sees all trees, and what the state says of itself; None if nothing was
+        ever written."""
         while True:
-            if not self._open([ABOUT]):
+            known = len(self._trees)
+            transaction = self.begin()
+            if self._open([ABOUT]) == known:
                 data = transaction.get(ABOUT, db=self._trees[ABOUT])
                 if data is None:
                     return transaction, None
                 about = About.from_bytes(data)
                 numbers = about.maps.values()
-                if not self._open([*map(plain_tree, numbers), *map(odd_tree, about.odd)]):
+                if self._open([*map(plain_tree, numbers), *map(odd_tree, about.odd)]) == known:
                     return transaction, about
             # A transaction doesn't see trees that were opened after it began.
             transaction.abort()
-            transaction = self.begin()
 
-    def _open(self, names: list[bytes]) -> bool:
-        """Whether some of them were not open yet."""
+    def _open(self, names: list[bytes]) -> int:
+        """Open those that are not open yet, and say how many are then."""
         with self._lock:
-            unknown = [name for name in names if name not in self._trees]
-            for name in unknown:
-                self._trees[name] = self._lmdb.open_db(name, create=False)
-            return bool(unknown)
+            for name in names:
+                if name not in self._trees:
+                    self._trees[name] = self._lmdb.open_db(name, create=False)
+            return len(self._trees)
 
     def close(self) -> None:
         self._lmdb.close()
