@@ -34,7 +34,7 @@ def compare(case: Case, got: Form) -> list[str]:
         *_compare_records("observed", case.get("observed", []), got["observed"]),
         *_compare_by_topic("internal", case, got),
         *_compare_by_topic("changelogs", case, got),
-        *_compare_stores(case, got),
+        *compare_stores(case, got),
         *_compare_dropped(case, got),
     ]
 
@@ -120,7 +120,7 @@ def _by_topic(records: Iterable[Form]) -> dict[str, list[Form]]:
     return topics
 
 
-def _compare_stores(case: Case, got: Form) -> list[str]:
+def compare_stores(case: Case, got: Form) -> list[str]:
     if "error" in case or "error" in got:
         return []
     expected, ours = case.get("stores", {}), got["stores"]

@@ -113,9 +113,7 @@ class Run:
                 self._pipe(driver, step)
             for record in driver.take_output():
                 self._sent[_kind_of_topic(record.topic)].append(self._record_form(record))
-        self._results["stores"] = {
-            name: self._store_form(store) for name, store in driver.stores().items()
-        }
+        self._results["stores"] = self._stores(driver)
         self._results["dropped"] = driver.dropped_records
 
     def _pipe(self, driver: TopologyTestDriver, step: Form) -> None:
@@ -135,6 +133,9 @@ class Run:
         if record.headers:
             form["headers"] = _headers_form(record.headers)
         return {**form, "key_b64": _to_b64(record.key), "value_b64": _to_b64(record.value)}
+
+    def _stores(self, driver: TopologyTestDriver) -> Form:
+        return {name: self._store_form(store) for name, store in driver.stores().items()}
 
     def _store_form(self, store: Any) -> Form:
         match store.spec:

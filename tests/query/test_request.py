@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headrace import ArgumentError, StoreNotAvailableError, TopicPartition, ValueAndTimestamp
+from headrace import (
+    ArgumentError,
+    StoreNotAvailableError,
+    TopicPartition,
+    ValueAndTimestamp,
+    VersionedRecord,
+)
 from headrace.query import (
     FailureReason,
     KeyQuery,
+    MultiVersionedKeyQuery,
     QueryResult,
     RangeQuery,
     StateQueryRequest,
@@ -96,6 +104,23 @@ def test_windows_sessions_and_versions(tmp_path: Path) -> None:
         only = _ask(application, "versions", query).only_partition_result()
         assert only is not None
         assert only.result.value == value
+
+
+def test_versions_of_a_time(tmp_path: Path) -> None:
+    application = Application(versions(), tmp_path)
+    application.process(ORDERS)
+
+    def found(**options: Any) -> list[VersionedRecord]:
+        query = MultiVersionedKeyQuery("alice", **options)
+        results = _ask(application, "versions", query).partition_results
+        return [*results[ALICE].get()]
+
+    first, second = VersionedRecord(b"a", 10, 30), VersionedRecord(b"c", 30)
+    assert found() == [second, first]
+    assert found(ascending=True) == [first, second]
+    assert found(first=29, last=29) == [first]
+    assert found(first=30) == [second]
+    assert found(last=9) == []
 
 
 def test_position_says_what_a_partition_has_seen(counted: Application) -> None:

@@ -2,6 +2,7 @@
 
 from headrace.query.queries import (
     KeyQuery,
+    MultiVersionedKeyQuery,
     RangeQuery,
     TimestampedKeyQuery,
     TimestampedRangeQuery,
@@ -23,6 +24,7 @@ from headrace.query.stores import (
 __all__ = [
     "FailureReason",
     "KeyQuery",
+    "MultiVersionedKeyQuery",
     "QueryResult",
     "RangeQuery",
     "ReadOnlyKeyValueStore",

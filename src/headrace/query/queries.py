@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from headrace.core.record import VersionedRecord
 from headrace.core.windowed import LONG_MAX
 from headrace.runtime.stores import (
     KeyValueStore,
@@ -101,6 +102,24 @@ class VersionedKeyQuery(Query, Generic[K]):
 
     def ask(self, store: Any) -> Any:
         return store.get(self.key) if self.as_of is None else store.get_as_of(self.key, self.as_of)
+
+
+@dataclass(frozen=True)
+class MultiVersionedKeyQuery(Query, Generic[K]):
+    """All versions of a key in a versioned store that were valid at some time from `first` to
+    `last`, the newest first."""
+
+    key: K
+    first: int = 0
+    last: int = LONG_MAX
+    ascending: bool = False
+
+    def accepts(self, store: Any) -> bool:
+        return isinstance(store, VersionedKeyValueStore)
+
+    def ask(self, store: Any) -> Iterator[VersionedRecord]:
+        versions: Iterator[VersionedRecord] = store.versions(self.key, self.first, self.last)
+        return reversed([*versions]) if self.ascending else versions
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ and history expires by whole segments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from struct import pack, unpack_from
 from typing import Any
 
@@ -93,6 +93,23 @@ class VersionedKeyValueStore(Store):
         """The version that was valid at `timestamp`. None if there was none, or if the time is
         before the history. Its `valid_to` is not filled in."""
         return self._get_as_of(self._raw_key(key), timestamp)
+
+    def versions(self, key: Any, first: int, last: int) -> Iterator[VersionedRecord]:
+        """The versions that were valid at some time from `first` to `last`, newest first, as far as
+        the history goes back. The latest version is there whatever its age."""
+        raw_key = self._raw_key(key)
+        latest = self._latest_of(raw_key)
+        if latest is not None and latest[0] <= last:
+            yield VersionedRecord(self._deserialize(latest[1]), latest[0])
+        if last < self.observed_time - self._history_ms:
+            return
+        for _, segment in self._segments.between(first, LONG_MAX, forward=False):
+            row = _row_of(segment, raw_key)
+            for index, version in enumerate(row.versions if row is not None else ()):
+                assert row is not None
+                end = _end_of(row, index)
+                if version.value is not None and version.timestamp <= last and end > first:
+                    yield VersionedRecord(self._deserialize(version.value), version.timestamp, end)
 
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
