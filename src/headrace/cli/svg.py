@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from headrace.cli.layered_layout import Box, Layout, Point, layered
+from headrace.topology.layered_layout import Box, Layout, Point, layered
 
 _FONT = "12px ui-monospace, Menlo, Consolas, monospace"
 _LETTER = 7.3

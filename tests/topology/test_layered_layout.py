@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.layered_layout import Box, layered
+from headrace.topology.layered_layout import Box, layered
 
 NAMES = [f"n{number}" for number in range(8)]
 EDGES = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=20)
