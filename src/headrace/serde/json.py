@@ -44,6 +44,12 @@ def json(type: Any = None) -> Serde[Any]:
     return Serde(_writer(type), partial(read, type))
 
 
+def is_json(serde: Serde[Any]) -> bool:
+    """Whether it was made by `json`: its bytes are JSON text."""
+    read = serde.deserialize
+    return read is orjson.loads or getattr(read, "func", None) in (_read_typed, _read_model)
+
+
 def unread(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
     """The same for JSON that we have written and whose value nobody looks at, but for None."""
     return _present if deserialize is orjson.loads else deserialize

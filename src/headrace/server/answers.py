@@ -349,7 +349,7 @@ class Failures:
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A record of the dead letter topic. Keys and values are text, or base64 where they aren't
-    UTF-8; what is long is cut. `error`, `message`, `node` and the rest are from its headers."""
+    UTF-8; what is long is cut. From `error` on, it is what its headers say."""
 
     partition: int
     offset: int
@@ -358,8 +358,6 @@ class DeadLetter:
     value: str | None
     error: str | None
     message: str | None
-    task: str | None
-    node: str | None
     source_topic: str | None
     source_partition: int | None
     source_offset: int | None

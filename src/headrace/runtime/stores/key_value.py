@@ -68,19 +68,19 @@ class KeyValueStore(CachedStore):
 
     def range(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
         """Both bounds are inclusive; None is unbounded. Nothing if `low` comes after `high`."""
-        return self._scan(*self._raw_bounds(low, high))
+        return self.scan(*self._raw_bounds(low, high))
 
     def reverse_range(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
         """As `range`, but descending."""
-        return self._scan(*self._raw_bounds(low, high), reverse=True)
+        return self.scan(*self._raw_bounds(low, high), reverse=True)
 
     def all(self) -> Iterator[tuple[Any, Any]]:
         """All entries, ascending."""
-        return self._scan(None, None)
+        return self.scan(None, None)
 
     def reverse_all(self) -> Iterator[tuple[Any, Any]]:
         """All entries, descending."""
-        return self._scan(None, None, reverse=True)
+        return self.scan(None, None, reverse=True)
 
     def prefix_scan(
         self, prefix: Any, serializer: Serde[Any] | Callable[[Any], bytes]
@@ -90,7 +90,22 @@ class KeyValueStore(CachedStore):
         require(serializer, "serializer")
         serialize = serializer.serialize if isinstance(serializer, Serde) else serializer
         low = serialize(prefix)
-        return self._scan(low, _after_prefix(low), high_inclusive=False)
+        return self.scan(low, after_prefix(low), high_inclusive=False)
+
+    def scan(
+        self,
+        low: bytes | None,
+        high: bytes | None,
+        *,
+        high_inclusive: bool = True,
+        reverse: bool = False,
+    ) -> Iterator[tuple[Any, Any]]:
+        """As `range`, between the bytes of keys. Backwards, `high` is always inclusive."""
+        if low is not None and high is not None and low > high:
+            return iter(())
+        items = self._items(low, high, high_inclusive=high_inclusive, reverse=reverse)
+        key_of, decoded = self._deserialize_key, self._decoded
+        return ((key_of(key), None if stored is None else decoded(stored)) for key, stored in items)
 
     def approximate_num_entries(self) -> int:
         """Without what is still in the cache."""
@@ -135,20 +150,6 @@ class KeyValueStore(CachedStore):
             self._write_through(raw_key, raw, timestamp)
         else:
             self._cache.put(raw_key, raw, UNKNOWN, timestamp)
-
-    def _scan(
-        self,
-        low: bytes | None,
-        high: bytes | None,
-        *,
-        high_inclusive: bool = True,
-        reverse: bool = False,
-    ) -> Iterator[tuple[Any, Any]]:
-        if low is not None and high is not None and low > high:
-            return iter(())
-        items = self._items(low, high, high_inclusive=high_inclusive, reverse=reverse)
-        key_of, decoded = self._deserialize_key, self._decoded
-        return ((key_of(key), None if stored is None else decoded(stored)) for key, stored in items)
 
     def _items(
         self, low: bytes | None, high: bytes | None, *, high_inclusive: bool, reverse: bool
@@ -248,7 +249,7 @@ def _as_it_is(key: bytes) -> bytes:
     return key
 
 
-def _after_prefix(prefix: bytes) -> bytes | None:
+def after_prefix(prefix: bytes) -> bytes | None:
     """The first key after all that begin with `prefix`; None if there is no such key."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

@@ -154,6 +154,12 @@ class SessionStore(CachedStore):
         """As `fetch_range`, but backwards."""
         return self._fetch_range(low, high, forward=False)
 
+    def order_of(self, key: bytes, start: int, end: int) -> tuple[Any, ...]:
+        """Scans come to sessions in this order."""
+        store_key = session_store_key(key, start, end)
+        strict = self._entries.layout.strict
+        return _by_end((store_key, b"")) if strict else self._by_key(store_key)
+
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
         for key, value, _, _ in records:

@@ -142,6 +142,23 @@ class WindowStore(CachedStore):
         """All windows, backwards."""
         return self._fetch_all(0, LONG_MAX, forward=False)
 
+    def window_at(self, start: int) -> Window:
+        """The window that starts there."""
+        if start < 0 or self._window_ms <= 0:
+            raise ArgumentError(
+                f"Store {self.name} has no valid window at {start}: its window size is "
+                f"{self._window_ms} ms. Windows start at 0 or later and are longer than 0 ms."
+            )
+        return Window(start, min(start + self._window_ms, LONG_MAX))
+
+    def order_of(self, key: bytes, start: int, *, all_keys: bool) -> tuple[int, bytes]:
+        """Scans of several keys, or of all of them, come to windows in this order."""
+        layout = self._entries.layout
+        by_time = layout.by_time if all_keys else layout.ranges_by_time
+        if by_time:
+            return start, time_first_window_store_key(key, start)
+        return self._by_key(window_store_key(key, start))
+
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
         for key, value, timestamp, headers in records:
@@ -308,16 +325,8 @@ class WindowStore(CachedStore):
         start = _start_of(key)
         window = self._last_window
         if window is None or window[0] != start:
-            window = self._last_window = self._window(start)
+            window = self._last_window = self.window_at(start)
         return make_windowed((self._deserialize_key(key[:-12]), window))
-
-    def _window(self, start: int) -> Window:
-        if start < 0 or self._window_ms <= 0:
-            raise ArgumentError(
-                f"Store {self.name} has no valid window at {start}: its window size is "
-                f"{self._window_ms} ms. Windows start at 0 or later and are longer than 0 ms."
-            )
-        return Window(start, min(start + self._window_ms, LONG_MAX))
 
 
 class TimestampedWindowStore(TimestampedValues, WindowStore):
