@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -30,14 +30,14 @@ _LONGEST_LINE = 15
 Size = tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Shape:
     """A thing that can be clicked. `name` is the whole name, `label` what is written on it."""
 
     id: str
     kind: str
     name: str
-    label: Sequence[str]
+    label: list[str]
     """Its lines."""
     part: int | None
     x: float
@@ -46,7 +46,7 @@ class Shape:
     height: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """From shape to shape. `path` is an SVG path; at `x`, `y` is room for a few words."""
 
@@ -58,18 +58,15 @@ class Line:
     y: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Picture:
     """`frames` are the sub-topologies."""
 
     width: float
     height: float
-    frames: Sequence[Shape]
-    shapes: Sequence[Shape]
-    lines: Sequence[Line]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    frames: list[Shape]
+    shapes: list[Shape]
+    lines: list[Line]
 
 
 def picture(description: Mapping[str, Any], application_id: str) -> Picture:
@@ -256,7 +253,7 @@ def _shape(
 ) -> Shape:
     box = layout.boxes[id].moved(origin)
     numbers = (round(number, 1) for number in (box.x, box.y, box.width, box.height))
-    return Shape(id, kind, name, label, part, *numbers)
+    return Shape(id, kind, name, list(label), part, *numbers)
 
 
 def _line(

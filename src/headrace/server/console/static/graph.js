@@ -1,0 +1,227 @@
+// The topology, drawn where the server says, with what flows along its edges.
+
+import { html, remark, say, svg } from "./elements.js";
+import { brief, rate } from "./words.js";
+
+const MARGIN = 12;
+const ZOOM = 1.25;
+const LARGEST = 1.4; // small topologies aren't blown up
+
+export class Graph {
+  /** `choose(shape or null)` is called when somebody picks a shape. */
+  constructor(choose) {
+    this.choose = choose;
+    this.chosen = null;
+    this.drawing = svg("svg", { class: "graph", role: "group", "aria-label": "Topology" });
+    this.drawing.addEventListener("keydown", (event) => this.onKey(event));
+    this.drawing.addEventListener("click", (event) => {
+      if (event.target === this.drawing && !this.moved) this.pick(null);
+    });
+    this.drawing.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.drawing.addEventListener("pointerdown", (event) => this.onDrag(event));
+    const button = (label, title, action) => html("button", { type: "button", title, "aria-label": title, onclick: action }, label);
+    this.element = html(
+      "div",
+      { class: "canvas" },
+      remark("Loading the topology …"),
+    );
+    this.tools = html(
+      "div",
+      { class: "zoom" },
+      button("+", "Larger", () => this.zoom(1 / ZOOM)),
+      button("−", "Smaller", () => this.zoom(ZOOM)),
+      button("Fit", "The whole topology", () => this.fit()),
+    );
+    new ResizeObserver(() => this.isFitted && this.fit()).observe(this.element);
+  }
+
+  draw(picture) {
+    this.picture = picture;
+    this.shapes = new Map(picture.shapes.map((shape) => [shape.id, { shape, element: this.shape(shape) }]));
+    this.labels = [];
+    const frames = picture.frames.map((frame) =>
+      svg("g", { class: "part" }, svg("rect", at(frame, 8)), svg("text", { x: frame.x + 12, y: frame.y + 17 }, frame.label[0])),
+    );
+    const lines = picture.lines.map((line) => this.line(line));
+    this.drawing.replaceChildren(
+      svg("defs", {}, arrow()),
+      ...frames,
+      ...lines,
+      ...[...this.shapes.values()].map(({ element }) => element),
+      ...this.labels.map(({ element }) => element),
+    );
+    this.element.replaceChildren(...(picture.shapes.length ? [this.drawing, this.tools] : [remark("The topology is empty.")]));
+    this.stop(picture.shapes.find((shape) => shape.kind === "topic")?.id);
+    this.mark();
+    this.fit();
+  }
+
+  shape(shape) {
+    const middle = shape.x + shape.width / 2;
+    const first = shape.y + shape.height / 2 - (shape.label.length - 1) * 7 + (shape.kind === "store" ? 3 : 0);
+    return svg(
+      "g",
+      {
+        class: `shape ${shape.kind}`,
+        id: `shape ${shape.id}`,
+        tabindex: "-1",
+        role: "button",
+        "aria-label": `${shape.kind} ${shape.name}`,
+        onclick: () => this.moved || this.pick(shape.id),
+      },
+      svg("title", {}, shape.name),
+      shape.kind === "store" ? svg("path", { d: cylinder(shape) }) : svg("rect", at(shape, ROUND[shape.kind] ?? shape.height / 2)),
+      shape.label.map((line, number) => svg("text", { x: middle, y: first + number * 14 }, line)),
+    );
+  }
+
+  line(line) {
+    if (line.kind === "read" || line.kind === "write") {
+      const above = svg("text", { x: line.x, y: line.y - 7, class: "rate" });
+      const below = svg("text", { x: line.x, y: line.y + 12, class: "lag" });
+      this.labels.push({ line, above, below, element: svg("g", { "aria-hidden": "true" }, above, below) });
+    }
+    const element = svg("path", { class: `line ${line.kind}`, d: line.path, "marker-end": line.kind === "use" ? null : "url(#arrow)" });
+    element.dataset.start = line.start;
+    element.dataset.end = line.end;
+    return element;
+  }
+
+  /** Writes rates and lags at the edges. */
+  show(flow) {
+    if (!this.picture) return;
+    const nameOf = (id) => this.shapes.get(id).shape.name;
+    for (const { line, above, below } of this.labels) {
+      const isRead = line.kind === "read";
+      const [topic, node] = isRead ? [line.start, line.end] : [line.end, line.start];
+      const now = isRead ? flow.readRate(nameOf(topic), nameOf(node)) : flow.writeRate(nameOf(topic), nameOf(node));
+      const lag = isRead ? flow.lag(nameOf(topic), nameOf(node)) : null;
+      say(above, now === null ? "" : now < 1000 ? rate(now) : `${brief(now)}/s`);
+      say(below, lag === null ? "" : `lag ${brief(lag)}`);
+      below.classList.toggle("behind", lag > 0);
+      const path = this.drawing.querySelector(`path[data-start="${CSS.escape(line.start)}"][data-end="${CSS.escape(line.end)}"]`);
+      path.classList.toggle("flowing", now > 0);
+    }
+  }
+
+  pick(id) {
+    this.chosen = id;
+    if (id !== null) this.stop(id);
+    this.mark();
+    this.choose(id === null ? null : this.shapes.get(id).shape);
+  }
+
+  mark() {
+    if (this.chosen !== null && !this.shapes.has(this.chosen)) this.chosen = null;
+    for (const [id, { element }] of this.shapes) {
+      element.classList.toggle("chosen", id === this.chosen);
+      element.setAttribute("aria-pressed", String(id === this.chosen));
+    }
+    for (const path of this.drawing.querySelectorAll(".line")) {
+      path.classList.toggle("chosen", this.chosen !== null && [path.dataset.start, path.dataset.end].includes(this.chosen));
+    }
+  }
+
+  // The keyboard: one stop for the Tab key, arrows go to the next shape in their direction.
+
+  stop(id) {
+    for (const [each, { element }] of this.shapes) element.setAttribute("tabindex", each === id ? "0" : "-1");
+  }
+
+  onKey(event) {
+    const id = event.target.id?.startsWith("shape ") ? event.target.id.slice("shape ".length) : null;
+    if (event.key === "Escape") this.pick(null);
+    else if (id !== null && (event.key === "Enter" || event.key === " ")) this.pick(id);
+    else if (id !== null && event.key in DIRECTIONS) this.move(id, DIRECTIONS[event.key]);
+    else return;
+    event.preventDefault();
+  }
+
+  move(id, [dx, dy]) {
+    const from = middle(this.shapes.get(id).shape);
+    let best = null;
+    let shortest = Infinity;
+    for (const [each, { shape }] of this.shapes) {
+      const [x, y] = [middle(shape)[0] - from[0], middle(shape)[1] - from[1]];
+      const ahead = x * dx + y * dy;
+      const aside = Math.abs(x * dy) + Math.abs(y * dx);
+      if (each === id || ahead <= 1) continue;
+      const distance = ahead + 2 * aside;
+      if (distance < shortest) [best, shortest] = [each, distance];
+    }
+    if (best === null) return;
+    this.stop(best);
+    this.shapes.get(best).element.focus();
+  }
+
+  // Size and place
+
+  fit() {
+    const box = this.element.getBoundingClientRect();
+    if (!this.picture || !box.width) return;
+    const [width, height] = [this.picture.width + 2 * MARGIN, this.picture.height + 2 * MARGIN];
+    const scale = Math.max(width / box.width, height / box.height, 1 / LARGEST);
+    const [shownWidth, shownHeight] = [box.width * scale, box.height * scale];
+    this.view = [(width - shownWidth) / 2 - MARGIN, (height - shownHeight) / 2 - MARGIN, shownWidth, shownHeight];
+    this.apply();
+    this.isFitted = true;
+  }
+
+  zoom(by, [px, py] = [0.5, 0.5]) {
+    const [x, y, width, height] = this.view;
+    this.view = [x + width * (1 - by) * px, y + height * (1 - by) * py, width * by, height * by];
+    this.apply();
+  }
+
+  apply() {
+    this.isFitted = false;
+    this.drawing.setAttribute("viewBox", this.view.map((number) => number.toFixed(1)).join(" "));
+  }
+
+  onWheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return; // a page that is scrolled shall not jump
+    event.preventDefault();
+    const box = this.drawing.getBoundingClientRect();
+    this.zoom(event.deltaY > 0 ? ZOOM : 1 / ZOOM, [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]);
+  }
+
+  onDrag(start) {
+    const [x, y, width, height] = this.view;
+    const scale = width / this.drawing.getBoundingClientRect().width;
+    this.moved = false;
+    const drag = (event) => {
+      const [dx, dy] = [event.clientX - start.clientX, event.clientY - start.clientY];
+      if (!this.moved && Math.hypot(dx, dy) < 4) return;
+      this.moved = true;
+      this.view = [x - dx * scale, y - dy * scale, width, height];
+      this.apply();
+    };
+    const end = () => {
+      removeEventListener("pointermove", drag);
+      removeEventListener("pointerup", end);
+    };
+    addEventListener("pointermove", drag);
+    addEventListener("pointerup", end);
+  }
+}
+
+const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+const ROUND = { processor: 5, source: 3, sink: 3 };
+
+const middle = (shape) => [shape.x + shape.width / 2, shape.y + shape.height / 2];
+
+const at = ({ x, y, width, height }, rx) => ({ x, y, width, height, rx });
+
+const arrow = () =>
+  svg(
+    "marker",
+    { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    svg("path", { d: "M0,0.5 L8,4 L0,7.5 z" }),
+  );
+
+function cylinder({ x, y, width, height }) {
+  const cap = 5;
+  const [right, top, bottom] = [x + width, y + cap, y + height - cap];
+  const arc = `A${width / 2},${cap} 0 0`;
+  return `M${x},${top} ${arc} 1 ${right},${top} V${bottom} ${arc} 1 ${x},${bottom} Z M${x},${top} ${arc} 0 ${right},${top}`;
+}

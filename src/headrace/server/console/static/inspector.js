@@ -1,0 +1,130 @@
+// What is known of the shape that was picked in the topology.
+
+import { Table, facts, html, remark } from "./elements.js";
+import { go } from "./tabs.js";
+import { count, rate, value } from "./words.js";
+
+const PARTITIONS = [["Partition", "name"], ["At", "number"], ["End", "number"], ["Lag", "number"]];
+const METRICS = [["Metric", "name"], ["Value", "number"]];
+
+export class Inspector {
+  /** `close` is called when it is to go. */
+  constructor(close) {
+    this.title = html("h2", {});
+    this.body = html("div", { class: "column" });
+    this.partitions = new Table("Partitions", PARTITIONS);
+    this.metrics = new Table("Metrics", METRICS);
+    this.element = html(
+      "aside",
+      { class: "inspector", "aria-label": "What was picked", hidden: true },
+      html("button", { type: "button", class: "close", "aria-label": "Close", onclick: close }, "×"),
+      this.title,
+      this.body,
+    );
+    this.element.addEventListener("keydown", (event) => event.key === "Escape" && close());
+  }
+
+  /** `known` has topology, tasks, metrics and flow. */
+  show(shape, known) {
+    this.element.hidden = shape === null;
+    if (shape === null) return;
+    this.title.textContent = shape.name;
+    const parts = { topic, store }[shape.kind]?.(shape, known) ?? node(shape, known);
+    const inputs = known.tasks.flatMap((task) => task.inputs).filter((input) => parts.reads(input));
+    const measured = metricsOf(shape, known.metrics);
+    const contents = [facts([["", shape.kind], ...parts.facts])];
+    if (shape.kind === "store") contents.push(html("button", { type: "button", class: "primary", onclick: () => go("stores", shape.name) }, "Look into it"));
+    if (inputs.length) contents.push(this.partitions.show(inputs.map(partitionRow)));
+    if (measured.length) contents.push(html("h3", {}, "Metrics"), this.metrics.show(measured));
+    else if (shape.kind !== "topic") contents.push(remark("No metrics of its own yet."));
+    replace(this.body, contents);
+  }
+}
+
+const partitionRow = (input) => [
+  `${input.topic} ${input.partition}`, count(input.position), count(input.end), count(input.lag),
+];
+
+function node(shape, { topology, flow }) {
+  const found = topology.subtopologies.flatMap((part) => part.nodes).find((each) => each.name === shape.name);
+  const topics = found?.topics ?? [];
+  const isSource = shape.kind === "source";
+  return {
+    facts: [
+      ["Sub-topology", String(shape.part)],
+      [isSource ? "Reads" : "Writes", topics.join(", ")],
+      ["Pattern", found?.pattern],
+      ["Named by", found?.extractor],
+      ["Stores", found?.stores.join(", ")],
+      ["Rate", known(topics, (topic) => (isSource ? flow.readRate : flow.writeRate)(topic, shape.name))],
+    ],
+    reads: (input) => input.source === shape.name,
+  };
+}
+
+function topic(shape, { topology, flow }) {
+  const found = topology.topics.find((each) => each.name === shape.name);
+  return {
+    facts: [
+      ["", found?.internal ? "internal to the application" : ""],
+      ["Partitions", found?.partitions === undefined || found.partitions === null ? "" : count(found.partitions)],
+      ["Read by", found?.read_by.join(", ")],
+      ["Written by", found?.written_by.join(", ")],
+      ["Read", known(found?.read_by ?? [], (source) => flow.readRate(shape.name, source))],
+      ["Written", known(found?.written_by ?? [], (sink) => flow.writeRate(shape.name, sink))],
+    ],
+    reads: (input) => input.topic === shape.name,
+  };
+}
+
+function store(shape, { topology, tasks }) {
+  const users = topology.subtopologies.flatMap((part) => part.nodes).filter((each) => each.stores.includes(shape.name));
+  const holders = tasks.filter((task) => task.stores.includes(shape.name));
+  return {
+    facts: [
+      ["Sub-topology", String(shape.part)],
+      ["Used by", users.map((each) => each.name).join(", ")],
+      ["In tasks", holders.map((task) => task.id).join(", ")],
+    ],
+    reads: () => false,
+  };
+}
+
+/** The sum of the rates that are known, as text. */
+function known(names, rateOf) {
+  const rates = names.map(rateOf).filter((each) => each !== null);
+  return rates.length ? rate(rates.reduce((sum, each) => sum + each, 0)) : null;
+}
+
+/** Of all tasks together: what is counted is added up, of the rest the highest counts. */
+function metricsOf(shape, metrics) {
+  const mine = metrics.filter(({ tags }) =>
+    Object.entries(tags).some(([tag, text]) => text === shape.name && isOf(shape.kind, tag)),
+  );
+  const all = new Map();
+  for (const { name, value: number } of mine) {
+    if (typeof number !== "number") all.set(name, number);
+    else if (/-(total|rate|count)$/.test(name)) all.set(name, (all.get(name) ?? 0) + number);
+    else all.set(name, name.endsWith("-min") ? Math.min(all.get(name) ?? Infinity, number) : Math.max(all.get(name) ?? -Infinity, number));
+  }
+  return [...all].sort().map(([name, number]) => [name, typeof number === "number" ? decimal.format(number) : value(number)]);
+}
+
+const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+const isOf = (kind, tag) => {
+  if (kind === "topic") return tag === "topic-name";
+  if (kind === "store") return tag.endsWith("-state-id") || tag === "store" || tag === "record-cache-id";
+  return tag === "processor-node-id";
+};
+
+/** Replaces children where they differ, so that focus and scrolling stay. */
+function replace(parent, wanted) {
+  for (const [at, element] of wanted.entries()) {
+    const there = parent.children[at];
+    if (there === element || there?.isEqualNode(element)) continue;
+    if (there === undefined) parent.append(element);
+    else there.replaceWith(element);
+  }
+  while (parent.children.length > wanted.length) parent.lastChild.remove();
+}
