@@ -23,7 +23,7 @@ _CAP = 6.0
 _PADDING = 14.0
 _TITLE = 20.0
 _GAP = (14.0, 24.0)
-_GAP_BETWEEN_PARTS = (20.0, 66.0)
+_GAP_BETWEEN_PARTS = (20.0, 72.0)
 """Wide enough for a rate on the edge."""
 _LONGEST_LINE = 15
 
@@ -292,7 +292,7 @@ def _written_by(node: Mapping[str, Any]) -> list[str]:
 def _label(name: str, application_id: str) -> list[str]:
     """A name in short, in one line or two. KSTREAM-KEY-SELECT-0000000004, a generated name, is
     key-select; internal topics begin with the application's id, which is known."""
-    name = name.removeprefix(f"{application_id}-")
+    name = name.removeprefix(f"{application_id}-").replace("-repartition-filter", " filter")
     generated = re.fullmatch(r"(?:KSTREAM|KTABLE)-(.+?)-\d{10}(-[a-z-]+)?", name)
     if generated:
         name = generated[1].lower().replace("state-store", "store") + (generated[2] or "")

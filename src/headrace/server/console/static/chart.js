@@ -3,7 +3,8 @@
 import { html, say, svg } from "./elements.js";
 import { clock } from "./words.js";
 
-const SPAN_MS = 5 * 60_000;
+const SHORTEST_MS = 60_000;
+const LONGEST_MS = 5 * 60_000;
 const WIDTH = 300;
 const HEIGHT = 56;
 
@@ -39,15 +40,21 @@ export class Chart {
   /** A number of now; null where nothing is known, which leaves a gap. */
   add(number, time = Date.now()) {
     this.points.push([time, number ?? null]);
-    while (this.points.length && this.points[0][0] < time - SPAN_MS) this.points.shift();
+    while (this.points[0][0] < time - LONGEST_MS) this.points.shift();
     if (this.pointed === undefined) this.read(this.points.at(-1));
     this.draw(time);
   }
 
+  /** How much time there is from the left to the right: it grows as there is more to show. */
+  get span() {
+    return Math.max(SHORTEST_MS, this.points.at(-1)[0] - this.points[0][0]);
+  }
+
   draw(time) {
+    const span = this.span;
     const highest = Math.max(...this.points.map(([, number]) => number ?? 0));
     const scale = highest > 0 ? (HEIGHT - 6) / highest : 0;
-    const place = ([at, number]) => [WIDTH * (1 - (time - at) / SPAN_MS), HEIGHT - 1 - number * scale];
+    const place = ([at, number]) => [WIDTH * (1 - (time - at) / span), HEIGHT - 1 - number * scale];
     let curve = "";
     let area = "";
     for (const run of runs(this.points)) {
@@ -71,10 +78,10 @@ export class Chart {
   pointAt(event, drawing) {
     if (!this.points.length) return;
     const box = drawing.getBoundingClientRect();
-    const wanted = Date.now() - SPAN_MS * (1 - (event.clientX - box.left) / box.width);
+    const wanted = Date.now() - this.span * (1 - (event.clientX - box.left) / box.width);
     const distance = ([at]) => Math.abs(at - wanted);
     this.pointed = this.points.reduce((best, each) => (distance(each) < distance(best) ? each : best));
-    const x = WIDTH * (1 - (Date.now() - this.pointed[0]) / SPAN_MS);
+    const x = WIDTH * (1 - (Date.now() - this.pointed[0]) / this.span);
     this.cross.setAttribute("d", `M${x.toFixed(1)},0V${HEIGHT}`);
     this.read(this.pointed, true);
   }

@@ -5,6 +5,7 @@ import { brief, rate } from "./words.js";
 
 const MARGIN = 12;
 const ZOOM = 1.25;
+const CHIP = 50; // the width of what stands on an edge
 const LARGEST = 1.4; // small topologies aren't blown up
 
 export class Graph {
@@ -32,7 +33,7 @@ export class Graph {
       button("−", "Smaller", () => this.zoom(ZOOM)),
       button("Fit", "The whole topology", () => this.fit()),
     );
-    new ResizeObserver(() => this.isFitted && this.fit()).observe(this.element);
+    new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
   draw(picture) {
@@ -77,9 +78,10 @@ export class Graph {
 
   line(line) {
     if (line.kind === "read" || line.kind === "write") {
-      const above = svg("text", { x: line.x, y: line.y - 7, class: "rate" });
-      const below = svg("text", { x: line.x, y: line.y + 12, class: "lag" });
-      this.labels.push({ line, above, below, element: svg("g", { "aria-hidden": "true" }, above, below) });
+      const above = svg("text", { x: line.x, class: "rate" });
+      const below = svg("text", { x: line.x, y: line.y + 6, class: "lag" });
+      const ground = svg("rect", { x: line.x - CHIP / 2, width: CHIP, rx: 6 });
+      this.labels.push({ line, above, below, ground, element: svg("g", { class: "chip", "aria-hidden": "true" }, ground, above, below) });
     }
     const element = svg("path", { class: `line ${line.kind}`, d: line.path, "marker-end": line.kind === "use" ? null : "url(#arrow)" });
     element.dataset.start = line.start;
@@ -91,7 +93,7 @@ export class Graph {
   show(flow) {
     if (!this.picture) return;
     const nameOf = (id) => this.shapes.get(id).shape.name;
-    for (const { line, above, below } of this.labels) {
+    for (const { line, above, below, ground, element } of this.labels) {
       const isRead = line.kind === "read";
       const [topic, node] = isRead ? [line.start, line.end] : [line.end, line.start];
       const now = isRead ? flow.readRate(nameOf(topic), nameOf(node)) : flow.writeRate(nameOf(topic), nameOf(node));
@@ -99,6 +101,11 @@ export class Graph {
       say(above, now === null ? "" : now < 1000 ? rate(now) : `${brief(now)}/s`);
       say(below, lag === null ? "" : `lag ${brief(lag)}`);
       below.classList.toggle("behind", lag > 0);
+      const height = lag === null ? 15 : 27;
+      above.setAttribute("y", lag === null ? line.y : line.y - 6);
+      ground.setAttribute("y", line.y - height / 2);
+      ground.setAttribute("height", height);
+      element.toggleAttribute("hidden", now === null && lag === null);
       const path = this.drawing.querySelector(`path[data-start="${CSS.escape(line.start)}"][data-end="${CSS.escape(line.end)}"]`);
       path.classList.toggle("flowing", now > 0);
     }
@@ -109,6 +116,17 @@ export class Graph {
     if (id !== null) this.stop(id);
     this.mark();
     this.choose(id === null ? null : this.shapes.get(id).shape);
+  }
+
+  /** Moves the drawing so far that a shape is left of so many pixels at the right. */
+  uncover(id, pixels) {
+    const { shape } = this.shapes.get(id);
+    const [x, y, width, height] = this.view;
+    const scale = width / this.drawing.getBoundingClientRect().width;
+    const hidden = shape.x + shape.width + MARGIN - (x + width - pixels * scale);
+    if (hidden <= 0) return;
+    this.view = [x + hidden, y, width, height];
+    this.apply();
   }
 
   mark() {
@@ -164,7 +182,6 @@ export class Graph {
     const [shownWidth, shownHeight] = [box.width * scale, box.height * scale];
     this.view = [(width - shownWidth) / 2 - MARGIN, (height - shownHeight) / 2 - MARGIN, shownWidth, shownHeight];
     this.apply();
-    this.isFitted = true;
   }
 
   zoom(by, [px, py] = [0.5, 0.5]) {
@@ -174,7 +191,6 @@ export class Graph {
   }
 
   apply() {
-    this.isFitted = false;
     this.drawing.setAttribute("viewBox", this.view.map((number) => number.toFixed(1)).join(" "));
   }
 

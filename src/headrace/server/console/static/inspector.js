@@ -32,7 +32,7 @@ export class Inspector {
     const parts = { topic, store }[shape.kind]?.(shape, known) ?? node(shape, known);
     const inputs = known.tasks.flatMap((task) => task.inputs).filter((input) => parts.reads(input));
     const measured = metricsOf(shape, known.metrics);
-    const contents = [facts([["", shape.kind], ...parts.facts])];
+    const contents = [facts(parts.facts)];
     if (shape.kind === "store") contents.push(html("button", { type: "button", class: "primary", onclick: () => go("stores", shape.name) }, "Look into it"));
     if (inputs.length) contents.push(this.partitions.show(inputs.map(partitionRow)));
     if (measured.length) contents.push(html("h3", {}, "Metrics"), this.metrics.show(measured));
@@ -51,6 +51,7 @@ function node(shape, { topology, flow }) {
   const isSource = shape.kind === "source";
   return {
     facts: [
+      ["Kind", shape.kind],
       ["Sub-topology", String(shape.part)],
       [isSource ? "Reads" : "Writes", topics.join(", ")],
       ["Pattern", found?.pattern],
@@ -66,7 +67,7 @@ function topic(shape, { topology, flow }) {
   const found = topology.topics.find((each) => each.name === shape.name);
   return {
     facts: [
-      ["", found?.internal ? "internal to the application" : ""],
+      ["Kind", found?.internal ? "topic, internal to the application" : "topic"],
       ["Partitions", found?.partitions === undefined || found.partitions === null ? "" : count(found.partitions)],
       ["Read by", found?.read_by.join(", ")],
       ["Written by", found?.written_by.join(", ")],
@@ -82,6 +83,7 @@ function store(shape, { topology, tasks }) {
   const holders = tasks.filter((task) => task.stores.includes(shape.name));
   return {
     facts: [
+      ["Kind", "store"],
       ["Sub-topology", String(shape.part)],
       ["Used by", users.map((each) => each.name).join(", ")],
       ["In tasks", holders.map((task) => task.id).join(", ")],
