@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,12 +13,24 @@ from headrace.core.record import TopicPartition
 from headrace.engine.report import TaskReport
 
 _RATE_WINDOW_S = 10.0
+_FAILURES = 100
+
+
+@dataclass(frozen=True)
+class FailureSeen:
+    """An error that a task, or the application as a whole, has reported at a time."""
+
+    at_ms: int
+    kind: str
+    message: str
+    task: str | None = None
+    worker: str | None = None
 
 
 @dataclass(frozen=True)
 class Status:
     """A moment of an application. `lag` is how many records were there and not yet processed when
-    it was last looked; None: nobody has looked."""
+    it was last looked; None: nobody has looked. `positions` and `ends` are those of the input."""
 
     state: State
     tasks: Mapping[str, TaskReport] = field(default_factory=dict)
@@ -29,6 +41,11 @@ class Status:
     batch_ms: float = 0.0
     restoring: tuple[Restoring, ...] = ()
     last_error: str | None = None
+    positions: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    task_records: Mapping[str, int] = field(default_factory=dict)
+    task_rates: Mapping[str, float] = field(default_factory=dict)
+    failures: tuple[FailureSeen, ...] = ()
 
 
 class Progress:
@@ -41,25 +58,47 @@ class Progress:
         self.batches = 0
         self.batch_ms = 0.0
         self.lag: int | None = None
-        self._recent: deque[tuple[float, int]] = deque()
+        self.ends: dict[TopicPartition, int] = {}
+        self.task_records: Counter[str] = Counter()
+        self.failures: deque[FailureSeen] = deque(maxlen=_FAILURES)
+        self._recent: deque[tuple[float, dict[str, int]]] = deque()
 
     def add(self, reports: Iterable[TaskReport], milliseconds: float) -> None:
-        now = time.monotonic()
-        count = 0
+        counts: dict[str, int] = {}
         for report in reports:
             self.tasks[report.task] = report
-            count += report.records
+            counts[report.task] = report.records
             for topic, offsets in report.positions.items():
                 for partition, offset in offsets.items():
                     self.positions[TopicPartition(topic, int(partition))] = offset
-        self.records += count
+        self.records += sum(counts.values())
+        self.task_records.update(counts)
         self.batches += 1
         self.batch_ms = milliseconds
-        self._recent.append((now, count))
+        self._recent.append((time.monotonic(), counts))
 
-    def rate(self) -> float:
-        """Records a second, lately."""
+    def failed(self, reports: Iterable[TaskReport]) -> None:
+        """Remember the errors of a batch."""
+        for report in reports:
+            if (failure := report.failure) is not None:
+                self._remember(failure.kind, failure.message, report.task, report.worker)
+
+    def failed_with(self, error: Exception) -> None:
+        """Remember an error that isn't of a batch."""
+        self._remember(type(error).__name__, str(error))
+
+    def rates(self) -> dict[str, float]:
+        """Records a second of each task, lately."""
         now = time.monotonic()
         while self._recent and self._recent[0][0] < now - _RATE_WINDOW_S:
             self._recent.popleft()
-        return sum(count for _, count in self._recent) / _RATE_WINDOW_S if self._recent else 0.0
+        recent: Counter[str] = Counter()
+        for _, counts in [*self._recent]:
+            recent.update(counts)
+        return {task: count / _RATE_WINDOW_S for task, count in recent.items()}
+
+    def _remember(
+        self, kind: str, message: str, task: str | None = None, worker: str | None = None
+    ) -> None:
+        at_ms = time.time_ns() // 1_000_000
+        self.failures.append(FailureSeen(at_ms, kind, message, task, worker))

@@ -5,30 +5,47 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from headrace.app.lifecycle import Lifecycle, State, StateListener
-from headrace.app.metadata import TaskMetadata, ThreadMetadata
+from headrace.app.metadata import (
+    NO_HOST,
+    HostInfo,
+    KeyQueryMetadata,
+    LagInfo,
+    StreamsMetadata,
+    TaskMetadata,
+    ThreadMetadata,
+)
 from headrace.app.restoration import Restoration, StateRestoreListener
 from headrace.app.status import Progress, Status
+from headrace.app.store_lags import store_lags
 from headrace.app.supervision import ExceptionHandler, Supervision, shut_down
 from headrace.core.arguments import require_type
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import NotStartedError, RebalancingError, StateError, StoppedError
-from headrace.query.local_state import LocalState
+from headrace.engine.plan import Plan
+from headrace.kafka.positions import GroupReader
+from headrace.kafka.settings import ClientSettings
+from headrace.query.local_state import GLOBAL, LocalState
 from headrace.query.request import StateQueryRequest, StateQueryResult, answer
 from headrace.query.stores import ReadOnlyStore, check_type, type_of
+from headrace.serde.murmur2 import partition_for
 from headrace.state.directory import StateDirectory
 from headrace.topology.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headrace.server.service import Service
+
 
 S = TypeVar("S", bound=ReadOnlyStore)
+
+_LAG_PATIENCE_S = 5.0
 
 
 class KafkaStreams:
@@ -65,15 +82,21 @@ class KafkaStreams:
         self._restoration = Restoration()
         self._handler: ExceptionHandler = shut_down
         self._supervision: Supervision | None = None
+        self._server: Service | None = None
 
     # Life
 
     def start(self) -> None:
         """Check the topics, make internal ones, and begin; the rest goes on in the background.
+        With the setting `application.server`, HTTP requests are answered from now on.
 
         Raises what is wrong with the configuration, the topology or the topics.
         """
         self._lifecycle.require(State.CREATED, "start()")
+        if self.config["application.server"] is not None:
+            from headrace.server.service import Service
+
+            self._server = Service(self)
         self._supervision = Supervision(
             self.topology,
             self.config,
@@ -83,7 +106,11 @@ class KafkaStreams:
             self._restoration,
             self._handler,
         )
-        self._supervision.start()
+        try:
+            self._supervision.start()
+        except BaseException:
+            self._close_server()
+            raise
 
     def run(self) -> None:
         """Start, and block until the application ends. SIGTERM and Ctrl-C close it cleanly.
@@ -96,6 +123,7 @@ class KafkaStreams:
             while not self._lifecycle.wait_for(State.NOT_RUNNING, State.ERROR, timeout_s=0.2):
                 if asked.is_set():
                     self.close()
+        self._close_server()
         if self.error is not None:
             raise self.error
 
@@ -104,7 +132,13 @@ class KafkaStreams:
         self._lifecycle.move(State.PENDING_SHUTDOWN)
         if self._supervision is None:
             return self._lifecycle.move(State.NOT_RUNNING) or self.state.has_ended
-        return self._supervision.stop(None if timeout is None else timeout.total_seconds())
+        done = self._supervision.stop(None if timeout is None else timeout.total_seconds())
+        self._close_server()
+        return done
+
+    def _close_server(self) -> None:
+        if self._server is not None:
+            self._server.close()
 
     def __enter__(self) -> Self:
         self.start()
@@ -167,7 +201,7 @@ class KafkaStreams:
 
         Raises a StoreAccessError that says whether it may work later.
         """
-        state = self._local_state()
+        state = self.local_state()
         spec = state.spec(name)
         if type is None:
             type = type_of(spec)
@@ -176,9 +210,13 @@ class KafkaStreams:
 
     def query(self, request: StateQueryRequest) -> StateQueryResult:
         """Ask the partitions of a store, each for itself."""
-        return answer(self._local_state(), request)
+        return answer(self.local_state(), request)
 
-    def _local_state(self) -> LocalState:
+    def local_state(self) -> LocalState:
+        """The committed state that is on this host, for queries of your own.
+
+        Raises a StoreAccessError that says whether it may work later.
+        """
         state = self.state
         if state is State.CREATED:
             raise NotStartedError("The application has not been started: call start() first.")
@@ -189,7 +227,49 @@ class KafkaStreams:
             raise StoppedError(f"The application doesn't run any more: it is {state.name}.")
         return local
 
+    def query_metadata_for_key(
+        self, store: str, key: Any, serializer: Callable[[Any], bytes] | None = None
+    ) -> KeyQueryMetadata:
+        """Which instance has a key, and in which partition. Raises a StoreAccessError."""
+        partitions = self.local_state().partitions(store)
+        some = next(iter(partitions.values()))
+        number = GLOBAL
+        if GLOBAL not in partitions:
+            raw = some.raw_key(key) if serializer is None else serializer(key)
+            number = partition_for(raw, some.count)
+        return KeyQueryMetadata(self._host(), frozenset(), number)
+
+    def metadata_for_all_streams_clients(self) -> tuple[StreamsMetadata, ...]:
+        """The instances of the application: this one. None before the start."""
+        plan = self.plan
+        if plan is None:
+            return ()
+        stores = frozenset(plan.topology.stores)
+        return (StreamsMetadata(self._host(), stores, frozenset(plan.inputs)),)
+
+    def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
+        """How far each store of this host is behind its changelog, by store and partition. Asks
+        Kafka. Raises a StoreAccessError, or a BrokerError."""
+        state, plan = self.local_state(), self.plan
+        assert plan is not None
+        settings = ClientSettings(self.config)
+        with closing(GroupReader(settings, timeout_s=_LAG_PATIENCE_S)) as group:
+            return store_lags(plan, state, self._restoration.stores(), group.end_offsets)
+
+    def _host(self) -> HostInfo:
+        return NO_HOST if self._server is None else HostInfo(*self._server.host_and_port)
+
     # What is known
+
+    @property
+    def plan(self) -> Plan | None:
+        """The tasks, and what each reads; None before the start."""
+        return None if self._supervision is None else self._supervision.plan
+
+    @property
+    def server_address(self) -> str | None:
+        """Where HTTP requests are answered, as http://127.0.0.1:8080; None if nowhere."""
+        return None if self._server is None else self._server.address
 
     @property
     def state(self) -> State:
@@ -209,21 +289,27 @@ class KafkaStreams:
     def status(self) -> Status:
         """What it is doing now."""
         progress = self._progress
+        rates = progress.rates()
         return Status(
             state=self.state,
             tasks=dict(progress.tasks),
             records_total=progress.records,
-            rate=progress.rate(),
+            rate=sum(rates.values()),
             lag=progress.lag,
             batches=progress.batches,
             batch_ms=progress.batch_ms,
             restoring=self._restoration.stores(),
             last_error=None if self.error is None else str(self.error),
+            positions=dict(progress.positions),
+            ends=progress.ends,
+            task_records=dict(progress.task_records),
+            task_rates=rates,
+            failures=tuple(progress.failures),
         )
 
     def metadata_for_local_threads(self) -> tuple[ThreadMetadata, ...]:
         """The slots, and which tasks and partitions each has."""
-        plan = None if self._supervision is None else self._supervision.plan
+        plan = self.plan
         if plan is None:
             return ()
         return tuple(

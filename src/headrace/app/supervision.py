@@ -134,6 +134,8 @@ class Supervision:
             while not self._closing.is_set():
                 self._resumed.wait()
                 error = self._attempt()
+                if error is not None and error is not self._batch_error:
+                    self._progress.failed_with(error)
                 if isinstance(error, BrokerError) and error.retriable:
                     error = self._after_waiting(error)
                 if error is not None and not self._goes_on(error):
@@ -220,6 +222,8 @@ class Supervision:
         if self._batch_error is None:
             self._failing_since = None
             self._progress.add(reports, milliseconds)
+        else:
+            self._progress.failed(reports)
         return self._batch_error is None and not self._must_stop()
 
     def _on_event(self, event: list[Any]) -> None:
@@ -308,6 +312,7 @@ class Supervision:
                 self._replan = True
                 return
             ends = self._clients.group.end_offsets(plan.inputs)
+            self._progress.ends = ends
             known = self._progress.positions
             read = query.completed()
             # A partition may end in marks of transactions, behind the last record.

@@ -64,7 +64,8 @@ def why_no_effect(key: str) -> str | None:
 
 def is_secret(key: str) -> bool:
     """Whether the value may not be shown."""
-    return key not in settings.SETTINGS and _SECRET.search(key) is not None
+    known = settings.SETTINGS.get(key)
+    return known.secret if known is not None else _SECRET.search(key) is not None
 
 
 def _check_client(key: str, prefix: str, name: str) -> None:

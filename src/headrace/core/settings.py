@@ -38,7 +38,8 @@ class Setting(NamedTuple):
 
     `names` are other words for values, such as Java's classes: for a serde or a function they
     stand for "module:attribute". `normalize` is applied to text that may be written in any case.
-    `shown_default` describes a default that isn't a plain value.
+    `shown_default` describes a default that isn't a plain value. The value of a `secret` is never
+    shown.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Setting(NamedTuple):
     names: Mapping[str, str] = NO_NAMES
     normalize: Callable[[str], str] | None = None
     shown_default: str = ""
+    secret: bool = False
 
     def validated(self, value: Any) -> Any:
         """The value as the setting's kind; ConfigError if it can't be that."""
@@ -58,7 +60,8 @@ class Setting(NamedTuple):
         value = self._read(value)
         problem = self.check(value) if self.check else None
         if problem:
-            raise ConfigError(f"{self.key} {problem}, but is {value!r}. {self.doc}")
+            shown = "" if self.secret else f", but is {value!r}"
+            raise ConfigError(f"{self.key} {problem}{shown}. {self.doc}")
         return value
 
     def _read(self, value: Any) -> Any:
@@ -86,7 +89,8 @@ class Setting(NamedTuple):
             case (("serde" | "function"), _):
                 return value
         wanted = "int or timedelta" if self.is_duration else self.kind
-        raise ConfigError(f"{self.key} must be of type {wanted}, but is {value!r}. {self.doc}")
+        shown = type(value).__name__ if self.secret else repr(value)
+        raise ConfigError(f"{self.key} must be of type {wanted}, but is {shown}. {self.doc}")
 
     @property
     def is_duration(self) -> bool:
@@ -176,6 +180,18 @@ def _servers(value: str) -> str | None:
 def _is_address(server: str) -> bool:
     host, _, port = server.rpartition("://")[2].rpartition(":")
     return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+
+
+def _server(value: str) -> str | None:
+    host, colon, port = value.rpartition(":")
+    is_port = port.isdecimal() and int(port) < 65536
+    is_host = not host or ":" not in host or host.startswith("[")
+    return None if colon and is_port and is_host else "must be host:port"
+
+
+def _token(value: str) -> str | None:
+    legal = value.isascii() and value.isprintable() and " " not in value
+    return None if len(value) >= 16 and legal else "must have 16 characters or more, and no spaces"
 
 
 def _replicas(value: int) -> str | None:
@@ -422,6 +438,61 @@ _TABLE = (
         normalize=str.upper,
     ),
     Setting(
+        "application.server",
+        "str",
+        None,
+        "medium",
+        "Where the application answers HTTP requests, as host:port. Port 0: any that is free. Only "
+        "programs of this machine can reach localhost; any other host needs server.token, "
+        "server.certificate.file and server.key.file.",
+        _server,
+        shown_default="no server",
+    ),
+    Setting(
+        "server.token",
+        "str",
+        None,
+        "medium",
+        "What a request to application.server must know: it comes as `Authorization: Bearer …`. "
+        "Headrace's own.",
+        _token,
+        shown_default="no token",
+        secret=True,
+    ),
+    Setting(
+        "server.certificate.file",
+        "str",
+        None,
+        "medium",
+        "The TLS certificate of application.server, with its chain, in a PEM file. Headrace's own.",
+        shown_default="no TLS",
+    ),
+    Setting(
+        "server.key.file",
+        "str",
+        None,
+        "medium",
+        "The private key of server.certificate.file, in a PEM file. Headrace's own.",
+        shown_default="no TLS",
+    ),
+    Setting(
+        "server.requests.per.second",
+        "int",
+        1000,
+        "low",
+        "How many requests a second one client may make to application.server. Headrace's own.",
+        _at_least(1),
+    ),
+    Setting(
+        "num.standby.replicas",
+        "int",
+        0,
+        "high",
+        "How many hosts of a Spark cluster keep a copy of each task's state besides the one that "
+        "has it, so that a task that moves there restores only the difference.",
+        _at_least(0),
+    ),
+    Setting(
         "client.id",
         "str",
         None,
@@ -515,12 +586,11 @@ RENAMED = {
 """Keys that Kafka Streams deprecated, and what they are called now."""
 
 _NO_MEMBERS = "Spark assigns the tasks, the consumer group has no members."
-_NO_REPLICAS = "There are no standby tasks: a task that moves restores its state."
+_NO_REPLICAS = "Spark decides where tasks run, however far a standby is behind."
 
 NO_EFFECT = {
     "acceptable.recovery.lag": _NO_REPLICAS,
     "allow.os.group.write.access": "State directories have the permissions of the process's umask.",
-    "application.server": "Instances don't ask each other for state.",
     "buffered.records.per.partition": "max.batch.records bounds what is in memory.",
     "built.in.metrics.version": "There is one version.",
     "default.client.supplier": "Clients are librdkafka's and Spark's.",
@@ -536,7 +606,6 @@ NO_EFFECT = {
     "metrics.num.samples": "Metrics are not sampled.",
     "metrics.recording.level": "Everything is counted.",
     "metrics.sample.window.ms": "Metrics are not sampled.",
-    "num.standby.replicas": _NO_REPLICAS,
     "poll.ms": "Spark polls.",
     "probing.rebalance.interval.ms": _NO_MEMBERS,
     "processing.exception.handler.global.enabled": "An error in a global store always stops.",

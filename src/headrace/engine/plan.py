@@ -101,6 +101,14 @@ class Plan:
     def partitions_of(self, topic: str) -> int:
         return self.partitions[topic]
 
+    def changelog_of(self, store: str) -> str | None:
+        """The full name of the topic that a store is restored from; None if it can't be."""
+        source = self.topology.source_topics_of_stores.get(store)
+        if source is not None:
+            return self.topic_name(source)
+        is_logged = self.topology.stores[store].logging
+        return f"{self.config.application_id}-{store}-changelog" if is_logged else None
+
     def topic_name(self, topic: str) -> str:
         """The full name of a topic of the topology."""
         return full_name(self.topology, self.config, topic)

@@ -176,8 +176,9 @@ class SessionScan(Scan):
     def items(self, store: SessionStore, after: Place | None) -> Iterator[Any]:
         times = self.earliest_end, self.latest_start
         if self.key is not None:
-            find = store.backward_find_sessions if self.descending else store.find_sessions
-            return find(self.key, *times)
+            found = store.find_sessions(self.key, *times)
+            # A backward search would not find all of them in a store that was just restored.
+            return reversed([*found]) if self.descending else found
         ranged = store.find_sessions_range
         backward = store.backward_find_sessions_range
         return (backward if self.descending else ranged)(self.low, self.high, *times)

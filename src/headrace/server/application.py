@@ -1,0 +1,33 @@
+"""What the server asks of an application: KafkaStreams, as far as it is needed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from headrace.app.lifecycle import State
+from headrace.app.metadata import KeyQueryMetadata, LagInfo, StreamsMetadata
+from headrace.app.status import Status
+from headrace.core.config import StreamsConfig
+from headrace.engine.plan import Plan
+from headrace.query.local_state import LocalState
+from headrace.topology.topology import Topology
+
+
+class Application(Protocol):
+    topology: Topology
+    config: StreamsConfig
+
+    @property
+    def state(self) -> State: ...
+    @property
+    def is_paused(self) -> bool: ...
+    @property
+    def plan(self) -> Plan | None: ...
+    def status(self) -> Status: ...
+    def local_state(self) -> LocalState: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def metadata_for_all_streams_clients(self) -> tuple[StreamsMetadata, ...]: ...
+    def query_metadata_for_key(self, store: str, key: Any) -> KeyQueryMetadata: ...
+    def all_local_store_partition_lags(self) -> Mapping[str, Mapping[int, LagInfo]]: ...

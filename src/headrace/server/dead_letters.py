@@ -1,0 +1,72 @@
+"""The records that handlers have sent to the dead letter topic."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Callable
+
+from headrace.core.record import ConsumerRecord
+from headrace.server.answers import DeadLetter, DeadLetters
+from headrace.server.application import Application
+from headrace.server.problems import without_paths
+
+ReadTopic = Callable[[str, int], list[ConsumerRecord]]
+"""`read(topic, limit)`: the last records, the latest first."""
+
+_LONGEST = 2_000
+_KEPT_S = 5.0
+MOST = 100
+
+
+class DeadLetterList:
+    """Read from Kafka when somebody asks, but not more often than every few seconds."""
+
+    def __init__(self, application: Application, read: ReadTopic) -> None:
+        self._topic: str | None = application.config["errors.dead.letter.queue.topic.name"]
+        self._read = read
+        self._kept: list[DeadLetter] = []
+        self._kept_until = 0.0
+
+    def latest(self, limit: int) -> DeadLetters:
+        if self._topic is None:
+            return DeadLetters(None, [])
+        if time.monotonic() >= self._kept_until:
+            self._kept = [_dead_letter(record) for record in self._read(self._topic, MOST)]
+            self._kept_until = time.monotonic() + _KEPT_S
+        return DeadLetters(self._topic, self._kept[:limit])
+
+
+def _dead_letter(record: ConsumerRecord) -> DeadLetter:
+    headers = {name: value for name, value in record.headers if value is not None}
+
+    def header(name: str) -> str | None:
+        return _text(headers.get(f"__streams.errors.{name}"))
+
+    def number(name: str) -> int | None:
+        text = header(name)
+        return int(text) if text is not None and text.removeprefix("-").isdecimal() else None
+
+    message = header("message")
+    return DeadLetter(
+        partition=record.partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        key=_text(record.key),
+        value=_text(record.value),
+        error=header("exception"),
+        message=None if message is None else without_paths(message),
+        source_topic=header("topic"),
+        source_partition=number("partition"),
+        source_offset=number("offset"),
+    )
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = b64encode(data).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
