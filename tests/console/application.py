@@ -77,6 +77,9 @@ class FakeApplication:
                 return answers.Tasks(self._tasks())
             case ["stores"]:
                 return answers.Stores(self._stores())
+            case ["stores", name]:
+                found = [store for store in self._stores() if store.name == unquote(name)]
+                return found[0] if found else _no_store(name)
             case ["stores", name, lookup]:
                 return self.problem or self._lookup(unquote(name), lookup, query)
             case ["config"]:
@@ -268,6 +271,17 @@ class FakeApplication:
         request.end_headers()
         request.wfile.write(body)
         self.bytes_sent += len(body)
+
+
+def _no_store(name: str) -> answers.Problem:
+    return answers.Problem(
+        "about:blank",
+        "No such store",
+        404,
+        f"There is no store {name}.",
+        "no-store",
+        "Ask /v1/stores.",
+    )
 
 
 def _settings(application_id: str) -> list[answers.Setting]:

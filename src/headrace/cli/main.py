@@ -18,9 +18,12 @@ from headrace.cli.consume import consume
 from headrace.cli.demo import demo
 from headrace.cli.doctor import doctor
 from headrace.cli.produce import produce
+from headrace.cli.query import query
 from headrace.cli.reset import reset
 from headrace.cli.run import run as run_topology
+from headrace.cli.status import status
 from headrace.cli.terminal import log_to_stderr, say, show_error
+from headrace.cli.top import top
 from headrace.cli.topics import topics
 from headrace.cli.topology import topology
 from headrace.core.errors import HeadraceError
@@ -66,6 +69,9 @@ def headrace(
 
 
 app.command("run")(run_topology)
+app.command()(status)
+app.command()(top)
+app.command()(query)
 app.command()(topology)
 app.command()(demo)
 app.command()(broker)

@@ -24,6 +24,19 @@ from headrace.core.errors import (
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+
+class UserCodeError(ConfigError):
+    """The user's code raised while it was loaded. The original error is its `__cause__`."""
+
+
+class RemoteError(HeadraceError):
+    """An application that was asked says no, or nothing. `status` is HTTP's; None: no answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 _TITLES: list[tuple[type[HeadraceError], str]] = [
     (ConfigError, "Configuration"),
     (TopologyError, "Topology"),
@@ -33,11 +46,8 @@ _TITLES: list[tuple[type[HeadraceError], str]] = [
     (BrokerError, "Kafka"),
     (ProcessingError, "Processing"),
     (SerializationError, "Serde"),
+    (RemoteError, "Application"),
 ]
-
-
-class UserCodeError(ConfigError):
-    """The user's code raised while it was loaded. The original error is its `__cause__`."""
 
 
 def say(line: str) -> None:
