@@ -64,6 +64,7 @@ class FakeStreams:
         self.plan: Plan | None = self.inner.plan
         self.state = State.RUNNING
         self.is_paused = False
+        self.places = None
         self.letters: list[ConsumerRecord] = []
         self.inner.process(ORDERS)
 

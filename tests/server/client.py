@@ -49,14 +49,19 @@ class Client:
         query: str = "",
         body: bytes = b"",
     ) -> Answer:
-        return asyncio.run(self._request(method, path, headers or {}, query, body))
+        return asyncio.run(self.ask(method, path, headers, query, body))
 
-    async def _request(
-        self, method: str, path: str, headers: Mapping[str, str], query: str, body: bytes
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        query: str = "",
+        body: bytes = b"",
     ) -> Answer:
         if "?" in path:
             path, query = path.split("?")
-        all_headers = {**self._headers, **headers}
+        all_headers = {**self._headers, **(headers or {})}
         if body:
             all_headers.setdefault("Content-Length", str(len(body)))
         sent: list[Message] = []

@@ -37,10 +37,8 @@ class Service:
         host, port = _address(config["application.server"])
         certificate, key = config["server.certificate.file"], config["server.key.file"]
         _check_protection(config, host)
-        self._socket = _bound(host, port)
-        self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
-        self._secure = certificate is not None
         access = Access(config["server.token"], (host,), config["server.requests.per.second"])
+        self._secure = certificate is not None
         self._server = uvicorn.Server(
             uvicorn.Config(
                 web(application, access, _reader(config)),
@@ -57,6 +55,8 @@ class Service:
                 timeout_graceful_shutdown=_CLOSE_S,
             )
         )
+        self._socket = _bound(host, port)
+        self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="headrace-server", daemon=True
         )
