@@ -118,17 +118,6 @@ export class Graph {
     this.choose(id === null ? null : this.shapes.get(id).shape);
   }
 
-  /** Moves the drawing so far that a shape is left of so many pixels at the right. */
-  uncover(id, pixels) {
-    const { shape } = this.shapes.get(id);
-    const [x, y, width, height] = this.view;
-    const scale = width / this.drawing.getBoundingClientRect().width;
-    const hidden = shape.x + shape.width + MARGIN - (x + width - pixels * scale);
-    if (hidden <= 0) return;
-    this.view = [x + hidden, y, width, height];
-    this.apply();
-  }
-
   mark() {
     if (this.chosen !== null && !this.shapes.has(this.chosen)) this.chosen = null;
     for (const [id, { element }] of this.shapes) {

@@ -11,14 +11,16 @@ export class Inspector {
   /** `close` is called when it is to go. */
   constructor(close) {
     this.title = html("h2", {});
-    this.body = html("div", { class: "column" });
+    this.facts = html("div", {});
+    this.body = html("div", { class: "columns" });
     this.partitions = new Table("Partitions", PARTITIONS);
     this.metrics = new Table("Metrics", METRICS);
+    this.look = html("button", { type: "button", class: "primary" }, "Look into it");
     this.element = html(
       "aside",
       { class: "inspector", "aria-label": "What was picked", hidden: true },
       html("button", { type: "button", class: "close", "aria-label": "Close", onclick: close }, "×"),
-      this.title,
+      html("div", { class: "column about" }, this.title, this.facts),
       this.body,
     );
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && close());
@@ -32,11 +34,14 @@ export class Inspector {
     const parts = { topic, store }[shape.kind]?.(shape, known) ?? node(shape, known);
     const inputs = known.tasks.flatMap((task) => task.inputs).filter((input) => parts.reads(input));
     const measured = metricsOf(shape, known.metrics);
-    const contents = [facts(parts.facts)];
-    if (shape.kind === "store") contents.push(html("button", { type: "button", class: "primary", onclick: () => go("stores", shape.name) }, "Look into it"));
+    const about = [facts(parts.facts)];
+    if (shape.kind === "store") about.push(this.look);
+    const contents = [];
     if (inputs.length) contents.push(this.partitions.show(inputs.map(partitionRow)));
-    if (measured.length) contents.push(html("h3", {}, "Metrics"), this.metrics.show(measured));
+    if (measured.length) contents.push(this.metrics.show(measured));
     else if (shape.kind !== "topic") contents.push(remark("No metrics of its own yet."));
+    this.look.onclick = () => go("stores", shape.name);
+    replace(this.facts, about);
     replace(this.body, contents);
   }
 }

@@ -32,7 +32,6 @@ const graph = new Graph((shape) => {
   picked = shape;
   inspector.show(picked, known);
   polls.metrics.ask();
-  if (shape !== null) graph.uncover(shape.id, inspector.element.offsetWidth);
   if (shape === null && before !== null) byId(`shape ${before.id}`)?.focus();
 });
 const inspector = new Inspector(() => graph.pick(null));

@@ -5,18 +5,22 @@ import { byId } from "./elements.js";
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const nameOf = (tab) => tab.getAttribute("aria-controls");
 
-/** `opened(name, rest)` is called for each tab that is shown; `rest` is behind the slash. */
-export function start(opened) {
-  const open = () => {
-    const [name, ...rest] = decode(location.hash.slice(1)).split("/");
-    const chosen = tabs.find((tab) => nameOf(tab) === name) ?? tabs[0];
-    for (const tab of tabs) {
-      tab.setAttribute("aria-selected", String(tab === chosen));
-      tab.tabIndex = tab === chosen ? 0 : -1;
-      byId(nameOf(tab)).hidden = tab !== chosen;
-    }
-    opened(nameOf(chosen), rest.join("/"));
-  };
+let opened = () => {};
+
+function open() {
+  const [name, ...rest] = decode(location.hash.slice(1)).split("/");
+  const chosen = tabs.find((tab) => nameOf(tab) === name) ?? tabs[0];
+  for (const tab of tabs) {
+    tab.setAttribute("aria-selected", String(tab === chosen));
+    tab.tabIndex = tab === chosen ? 0 : -1;
+    byId(nameOf(tab)).hidden = tab !== chosen;
+  }
+  opened(nameOf(chosen), rest.join("/"));
+}
+
+/** `action(name, rest)` is called for each tab that is shown; `rest` is behind the slash. */
+export function start(action) {
+  opened = action;
   for (const [at, tab] of tabs.entries()) {
     tab.addEventListener("click", () => go(nameOf(tab)));
     tab.addEventListener("keydown", (event) => {
@@ -28,13 +32,15 @@ export function start(opened) {
       go(nameOf(next));
     });
   }
-  addEventListener("hashchange", open);
+  addEventListener("popstate", open); // somebody goes back, or writes another address
   open();
 }
 
-export const go = (name, rest = "") => {
-  location.hash = rest ? `${name}/${encodeURIComponent(rest)}` : name;
-};
+export function go(name, rest = "") {
+  // To set the hash itself would take the focus away from where it is.
+  history.pushState(null, "", `#${rest ? `${name}/${encodeURIComponent(rest)}` : name}`);
+  open();
+}
 
 function decode(text) {
   try {
