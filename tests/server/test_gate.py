@@ -199,6 +199,9 @@ def test_paths_are_not_shown(text: str, shown: str) -> None:
 def test_only_http_is_served(streams: FakeStreams) -> None:
     async def nothing(*_: Any) -> Any: ...
 
-    app = web(streams, Access(None), lambda topic, limit: [])
+    async def ask() -> None:
+        app = web(streams, Access(None), lambda topic, limit: [])
+        await app({"type": "websocket"}, nothing, nothing)
+
     with pytest.raises(RuntimeError, match="websocket isn't served"):
-        asyncio.run(app({"type": "websocket"}, nothing, nothing))
+        asyncio.run(ask())

@@ -271,7 +271,8 @@ def test_entries(asking: Client) -> None:
         ("bob", 1),
         ("carol", 1),
     ]
-    pages, cursor = [], {}
+    pages: list[Any] = []
+    cursor: dict[str, str] = {}
     while True:
         page = found(asking.get(path, limit=1, **cursor))
         pages += page["items"]

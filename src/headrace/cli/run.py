@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from headrace.cli.options import ApplicationId, ConfigFile, Servers, Settings, configuration
 from headrace.cli.target import Target, application_of
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.cli")
 
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="HOST:PORT",
+        help="Answer HTTP requests, and show the console, there. :0 is any free port.",
+    ),
+]
+
 _LOG_EVERY_S = 10.0
 _LOG_IDLE_EVERY_S = 60.0
 
@@ -29,6 +40,7 @@ def run(
     settings: Settings = None,
     servers: Servers = None,
     application_id: ApplicationId = None,
+    server: Server = None,
 ) -> None:
     """Run a topology on Kafka and Spark until Ctrl-C, and show its status.
 
@@ -37,6 +49,8 @@ def run(
     if not log.isEnabledFor(logging.INFO):
         logging.getLogger("headrace").setLevel(logging.INFO)
         logging.getLogger("headrace.kafka.client").setLevel(logging.ERROR)
+    if server is not None:
+        settings = [*(settings or []), f"application.server={server}"]
     streams = application_of(target, configuration(config, settings, servers, application_id))
     show = _live if err.is_terminal else _logged
     with show(streams):

@@ -62,7 +62,7 @@ class Service:
         )
         self._thread.start()
         self._wait()
-        log.info("Listening on %s", self.address)
+        log.info("The console and the REST API are at %s", self.address)
 
     @property
     def address(self) -> str:
