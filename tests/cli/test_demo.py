@@ -102,7 +102,7 @@ def test_nothing_yet() -> None:
 
 
 def hints() -> list[str]:
-    return demo._hints("127.0.0.1:29999")
+    return demo._hints("127.0.0.1:29999", "http://127.0.0.1:39999")
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 25), (120, 40), (200, 70)])
@@ -132,9 +132,12 @@ def test_lines() -> None:
 
 
 def test_the_hints_name_what_there_is() -> None:
-    *_, counts, stop = hints()
+    console, *_, counts = hints()
     assert serde_named(counts.split()[-1]) is WINDOWED
-    assert "Ctrl-C" in stop
+    assert "http://127.0.0.1:39999. Ctrl-C" in console
+    assert "  export HEADRACE_APPLICATION_SERVER=127.0.0.1:39999" in hints()
+    assert any(line.endswith("query points bea") for line in hints())
+    assert {purchase.customer for purchase in islice(purchases(), 100)} >= {"bea"}
 
 
 def test_the_example_is_there_once() -> None:

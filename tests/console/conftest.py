@@ -12,10 +12,10 @@ import pytest
 from tests.console.application import FakeApplication
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-LAPTOP = {"width": 1280, "height": 800}
+LAPTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
 def chromium() -> str:

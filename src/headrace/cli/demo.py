@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from headrace.cli import store_purchases as store
-from headrace.cli.demo_purchases import Customers
+from headrace.cli.demo_purchases import SOMEBODY, Customers
 from headrace.cli.demo_results import OUTPUTS, WINDOWED, Results
 from headrace.cli.options import as_client
 from headrace.cli.terminal import out
@@ -109,15 +110,17 @@ def _run_on(kafka: EmbeddedKafka, directory: str, seconds: float | None) -> None
         bootstrap_servers=kafka.bootstrap_servers,
         processing_guarantee="exactly_once_v2",
         state_dir=directory,
+        application_server="127.0.0.1:0",
     )
     try:
+        streams.start()
+        _say(f"The console is at {streams.server_address}")
         with _progress("starting Spark"), _without_javas_remarks():
-            streams.start()
             while streams.state is State.REBALANCING:
                 time.sleep(_REFRESH_S)
         with (
             _clients(kafka.bootstrap_servers) as (producer, tail),
-            _showing(_hints(kafka.bootstrap_servers)) as show,
+            _showing(_hints(kafka.bootstrap_servers, streams.server_address)) as show,
         ):
             _watch(streams, producer, tail, show, seconds)
     finally:
@@ -174,17 +177,18 @@ def _clients(servers: str) -> Iterator[tuple[PlainProducer, TopicTail]]:
         yield producer, tail
 
 
-def _hints(servers: str) -> list[str]:
+def _hints(servers: str, console: str | None) -> list[str]:
     program = "headrace"
     if shutil.which(program) is None:
         program = sys.argv[0] if sys.argv[0].endswith("/headrace") else "python -m headrace"
     return [
-        "In another terminal:",
+        f"The console is at {console}. Ctrl-C stops everything. In another terminal:",
         f"  export HEADRACE_BOOTSTRAP_SERVERS={servers}",
-        f"  {program} topics list",
+        f"  export HEADRACE_APPLICATION_SERVER={urlsplit(console or '').netloc}",
+        f"  {program} top",
+        f"  {program} query {store.POINTS_STORE} {SOMEBODY}",
         f"  {program} consume {store.REWARDS}",
         f"  {program} consume {store.DEPARTMENT_COUNTS} -V long -K headrace.cli.demo:KEY",
-        "Ctrl-C stops everything.",
     ]
 
 

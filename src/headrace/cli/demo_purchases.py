@@ -20,6 +20,8 @@ GOODS = {
 }
 _BUSY = {"coffee": 8, "grocery": 6, "hardware": 3, "electronics": 2, "toys": 2}
 _CUSTOMERS = ["amir", "bea", "carol", "dmitri", "elif", "farid", "grace", "hugo", "ines", "jonas"]
+SOMEBODY = _CUSTOMERS[1]
+"""A customer to look up."""
 _ZIP_CODES = ["10011", "20742", "47197", "94107"]
 
 

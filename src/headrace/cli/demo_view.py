@@ -14,7 +14,7 @@ from headrace.cli import status_view
 from headrace.cli.demo_purchases import GOODS
 from headrace.cli.demo_results import OUTPUTS, Results, span
 
-_FEWEST_LINES = 22
+_FEWEST_LINES = 23
 """With one record of each topic, and one window."""
 
 
