@@ -1,39 +1,15 @@
-"""A real browser, headless, and a made-up application for it to look at."""
+"""A browser, and a made-up application for it to look at."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.console.application import FakeApplication
+from tests.console.browser import browser, page
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-LAPTOP: ViewportSize = {"width": 1280, "height": 800}
-
-
-def chromium() -> str:
-    """Where Chromium is; skips the test if there is none."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        pytest.skip("There is no Chromium: install it (apt install chromium), or name it: CHROMIUM")
-    return found
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        # Its sandbox needs rights that containers seldom give; only our own page is opened.
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+__all__ = ["application", "browser", "page"]
 
 
 @pytest.fixture
@@ -41,21 +17,3 @@ def application() -> Iterator[FakeApplication]:
     application = FakeApplication()
     yield application
     application.close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Fails a test that leaves errors in the browser's console, unless they are expected there:
-    then the test empties `page.errors`."""
-    context = browser.new_context(viewport=LAPTOP, locale="en-GB", timezone_id="UTC")
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    errors: list[str] = []
-    page.on(
-        "console", lambda message: errors.append(message.text) if message.type == "error" else None
-    )
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.errors = errors  # type: ignore[attr-defined]
-    yield page
-    context.close()
-    assert errors == []

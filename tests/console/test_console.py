@@ -12,6 +12,7 @@ import pytest
 from headrace import StreamsBuilder, serdes
 from headrace.server import answers
 from tests.console.application import NINE, FakeApplication
+from tests.console.browser import expected_errors
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 MARKUP = "<img src=x onerror=\"window.ran='yes'\"><script>window.ran='yes'</script>"
-
-
-def expected_errors(page: Page, pattern: str) -> None:
-    """Browsers write failed requests into their console. Takes them out of what fails the test."""
-    errors: list[str] = page.errors  # type: ignore[attr-defined]
-    errors[:] = [error for error in errors if not re.search(pattern, error)]
 
 
 def test_it_shows_the_topology_and_counts(application: FakeApplication, page: Page) -> None:

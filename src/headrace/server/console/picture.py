@@ -23,7 +23,7 @@ _CAP = 6.0
 _PADDING = 14.0
 _TITLE = 20.0
 _GAP = (14.0, 24.0)
-_GAP_BETWEEN_PARTS = (20.0, 72.0)
+_GAP_BETWEEN_PARTS = (20.0, 78.0)
 """Wide enough for a rate on the edge."""
 _LONGEST_LINE = 15
 

@@ -5,7 +5,7 @@ import { brief, rate } from "./words.js";
 
 const MARGIN = 12;
 const ZOOM = 1.25;
-const CHIP = 50; // the width of what stands on an edge
+const CHIP = 56; // the width of what stands on an edge
 const LARGEST = 1.4; // small topologies aren't blown up
 
 export class Graph {
