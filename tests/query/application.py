@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,13 @@ class Application:
         self._offsets = dict.fromkeys(range(PARTITIONS), 0)
         self._commits = 0
 
-    def process(self, records: Iterable[Sent], *, sequence: int | None = None) -> None:
+    def process(
+        self,
+        records: Iterable[Sent],
+        *,
+        sequence: int | None = None,
+        changelogs: Mapping[str, tuple[str, int]] | None = None,
+    ) -> None:
         """All records, then a commit of each task."""
         self._commits += 1
         by_partition: dict[int, list[ConsumerRecord]] = {n: [] for n in range(PARTITIONS)}
@@ -64,7 +70,8 @@ class Application:
             by_partition[number].append(
                 ConsumerRecord("in", number, offset, timestamp, key.encode(), value, ())
             )
-        self._pipe.send((by_partition, self._commits if sequence is None else sequence))
+        number = self._commits if sequence is None else sequence
+        self._pipe.send((by_partition, number, changelogs or {}))
         assert self._pipe.recv() == "committed"
 
     def _run(self, pipe: Connection) -> None:
@@ -72,7 +79,12 @@ class Application:
             self._commit(*pipe.recv())
             pipe.send("committed")
 
-    def _commit(self, records: dict[int, list[ConsumerRecord]], sequence: int) -> None:
+    def _commit(
+        self,
+        records: dict[int, list[ConsumerRecord]],
+        sequence: int,
+        changelogs: Mapping[str, tuple[str, int]],
+    ) -> None:
         for plan in self.plan.tasks:
             number = plan.id.partition
             part = TopicPartition("in", number)
@@ -84,5 +96,6 @@ class Application:
                 task.process_next()
             task.commit()
             position = records[number][-1].offset + 1 if records[number] else 0
-            state.commit(Checkpoint("1", sequence, {part: position}), task.facts())
+            checkpoint = Checkpoint("1", sequence, {part: position}, changelogs)
+            state.commit(checkpoint, task.facts())
             state.close()

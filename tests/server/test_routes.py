@@ -274,7 +274,7 @@ def test_entries(asking: Client) -> None:
     pages: list[Any] = []
     cursor: dict[str, str] = {}
     while True:
-        page = found(asking.get(path, limit=1, **cursor))
+        page = found(asking.get(path, None, limit=1, **cursor))
         pages += page["items"]
         if page["next"] is None:
             break
