@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from headrace.core.errors import ConfigError, UnknownStoreError
-from headrace.engine.plan import full_name
+from headrace.engine.plan import Plan, full_name
 from headrace.query.keys import usual_encoding
 from headrace.runtime.serdes import SerdeResolver
 from headrace.server.answers import Encoding, Lookup, Store, StoreKind, Stores
@@ -32,17 +32,27 @@ class StoreList:
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._plan: Plan | None = None
+        self._known: dict[str, Store] = {}
 
     def all(self) -> Stores:
-        return Stores([self._described(name) for name in self._application.topology.stores])
+        return Stores([*self._stores().values()])
 
     def one(self, name: str) -> Store:
-        known = self._application.topology.stores
+        known = self._stores()
         if name not in known:
             close = get_close_matches(name, known, 1)
             hint = f"Did you mean {close[0]!r}?" if close else "GET /v1/stores lists them."
             raise UnknownStoreError(f"The topology has no store {name[:80]!r}. {hint}")
-        return self._described(name)
+        return known[name]
+
+    def _stores(self) -> dict[str, Store]:
+        """Every lookup needs one, so they are made once for a plan."""
+        plan = self._application.plan
+        if not self._known or plan is not self._plan:
+            names = self._application.topology.stores
+            self._plan, self._known = plan, {name: self._described(name) for name in names}
+        return self._known
 
     def _described(self, name: str) -> Store:
         application = self._application
