@@ -18,6 +18,8 @@ from headrace.topology.layered_layout import Box, Layout, Point, layered
 _LETTER = 7.3
 _LINE = 14.0
 _DOT = 14.0
+_LANE = 22.0
+"""For a line that goes back, below everything."""
 _CAP = 6.0
 """Of the cylinder that a store is."""
 _PADDING = 14.0
@@ -26,6 +28,17 @@ _GAP = (14.0, 24.0)
 _GAP_BETWEEN_PARTS = (20.0, 78.0)
 """Wide enough for a rate on the edge."""
 _LONGEST_LINE = 15
+
+_NUMBER = re.compile(r"-\d{10}")
+"""Of a name that was generated."""
+_WORDS = (
+    (_NUMBER, ""),
+    (r"^(KSTREAM|KTABLE)-", ""),
+    (r"FK-JOIN-SUBSCRIPTION-", "fk-"),
+    (r"STATE-STORE", "store"),
+    (r"[A-Z]{2,}", lambda word: word[0].lower()),
+)
+"""What is written instead of parts of generated names."""
 
 Size = tuple[float, float]
 
@@ -85,11 +98,16 @@ def picture(description: Mapping[str, Any], application_id: str) -> Picture:
     }
     whole = _rightwards(sizes, ports, ports=ports, gap=_GAP_BETWEEN_PARTS)
     lines = []
+    height = whole.height
     for topic, part, node in reads:
         start = whole.boxes[topic_id(topic)]
-        way = whole.ways[topic_id(topic), part.name]
         end = part.box(node, whole)
-        lines.append(_line("read", topic_id(topic), node_id(node), start, end, way))
+        if start.x < end.x:
+            way = whole.ways[topic_id(topic), part.name]
+            lines.append(_line("read", topic_id(topic), node_id(node), start, end, way))
+        else:
+            height += _LANE
+            lines.append(_line_back("read", topic_id(topic), node_id(node), start, end, height))
     for part, node, topic in writes:
         start = part.box(node, whole)
         way = whole.ways[part.name, topic_id(topic)]
@@ -99,7 +117,7 @@ def picture(description: Mapping[str, Any], application_id: str) -> Picture:
         lines.extend(part.lines(whole))
     return Picture(
         whole.width,
-        whole.height,
+        height,
         [_shape(part.name, "part", "", [part.title], part.id, whole) for part in parts],
         [
             *(shape for part in parts for shape in part.shapes(whole)),
@@ -277,6 +295,21 @@ def _line(
     )
 
 
+def _line_back(kind: str, start_id: str, end_id: str, start: Box, end: Box, lane: float) -> Line:
+    """From below a topic to the left, and into its reader, which is a node of an earlier part."""
+    corner = 8.0
+    right, left = start.middle, end.x - _PADDING - corner
+    level = lane - corner
+    middle = end.y + end.height / 2
+    path = (
+        f"M{right:.1f},{start.bottom:.1f} V{level - corner:.1f} "
+        f"Q{right:.1f},{level:.1f} {right - corner:.1f},{level:.1f} H{left + corner:.1f} "
+        f"Q{left:.1f},{level:.1f} {left:.1f},{level - corner:.1f} V{middle + corner:.1f} "
+        f"Q{left:.1f},{middle:.1f} {left + corner:.1f},{middle:.1f} H{end.x:.1f}"
+    )
+    return Line(kind, start_id, end_id, path, round((left + right) / 2, 1), round(level, 1))
+
+
 def _read_by(node: Mapping[str, Any]) -> list[str]:
     if node["kind"] != "source":
         return []
@@ -293,9 +326,9 @@ def _label(name: str, application_id: str) -> list[str]:
     """A name in short, in one line or two. KSTREAM-KEY-SELECT-0000000004, a generated name, is
     key-select; internal topics begin with the application's id, which is known."""
     name = name.removeprefix(f"{application_id}-").replace("-repartition-filter", " filter")
-    generated = re.fullmatch(r"(?:KSTREAM|KTABLE)-(.+?)-\d{10}(-[a-z-]+)?", name)
-    if generated:
-        name = generated[1].lower().replace("state-store", "store") + (generated[2] or "")
+    if _NUMBER.search(name):
+        for pattern, text in _WORDS:
+            name = re.sub(pattern, text, name)
     if len(name) <= _LONGEST_LINE:
         return [name]
     cuts = [match.end() for match in re.finditer(r"[-_.\s]", name)]

@@ -6,7 +6,7 @@ import { brief, rate } from "./words.js";
 const MARGIN = 12;
 const ZOOM = 1.25;
 const CHIP = 56; // the width of what stands on an edge
-const LARGEST = 1.4; // small topologies aren't blown up
+const LARGEST = 1.2; // small topologies aren't blown up
 
 export class Graph {
   /** `choose(shape or null)` is called when somebody picks a shape. */
