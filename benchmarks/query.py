@@ -232,6 +232,8 @@ async def _lookups(
         number += 1
     spent = time.perf_counter() - began
     await asyncio.gather(*tasks)
+    while not free.empty():
+        await free.get_nowait().close()
     return took, failed, spent
 
 
@@ -259,6 +261,10 @@ class Connection:
         headers["size"] = str(len(head) + length)
         return int(first.split()[1]), headers
 
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
 
 async def _polled(address: str, seconds: float) -> float:
     """Bytes a second that an open console is sent: it asks for these, and says what it knows."""
@@ -276,6 +282,7 @@ async def _polled(address: str, seconds: float) -> float:
                 tags[path] = headers.get("etag", "")
                 due[path] = at + every_s[path]
         await asyncio.sleep(0.05)
+    await connection.close()
     return size / seconds
 
 

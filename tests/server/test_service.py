@@ -8,6 +8,7 @@ import logging
 import shutil
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -134,3 +135,12 @@ def test_a_token_is_never_shown() -> None:
     config = StreamsConfig({"server.token": TOKEN})
     assert TOKEN not in repr(config)
     assert config.shown()["server.token"] == "****"
+
+
+def test_who_has_no_server_loads_none() -> None:
+    code = (
+        "import sys; from headrace import KafkaStreams; "
+        "print(*sorted({'starlette', 'uvicorn', 'uvloop'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
