@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PATIENCE_MS = 20_000
 LAPTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
@@ -28,6 +29,7 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api")
+    sync_api.expect.set_options(timeout=PATIENCE_MS)
     with sync_api.sync_playwright() as playwright:
         # Its sandbox needs rights that containers seldom give; only our own page is opened.
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
@@ -40,7 +42,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """Fails a test that leaves errors in the browser's console; see `expected_errors`."""
     context = browser.new_context(viewport=LAPTOP, locale="en-GB", timezone_id="UTC")
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE_MS)
     errors: list[str] = []
     page.on(
         "console", lambda message: errors.append(message.text) if message.type == "error" else None

@@ -31,7 +31,6 @@ const graph = new Graph((shape) => {
   const before = picked;
   picked = shape;
   inspector.show(picked, known);
-  polls.metrics.ask();
   if (shape === null && before !== null) byId(`shape ${before.id}`)?.focus();
 });
 const inspector = new Inspector(() => graph.pick(null));
@@ -45,6 +44,8 @@ const polls = {
   metrics: new Poll("/v1/metrics", 4_000, showMetrics),
   letters: new Poll("/v1/dead-letters", 5_000, errors.showDeadLetters, errors.failDeadLetters),
 };
+
+const OTHERS = [polls.tasks, polls.errors, polls.metrics];
 
 function showState(state) {
   const before = known.state;
@@ -136,6 +137,7 @@ function showErrors(data) {
 function lose(error) {
   if (error.status === 401) return; // the login asks
   lostAt ??= Date.now();
+  for (const poll of OTHERS) poll.stop(); // one question is enough to find out that it is back
   for (const chart of Object.values(charts)) chart.add(null);
   document.body.classList.add("stale");
   byId("state").dataset.state = "LOST";
@@ -151,7 +153,7 @@ function lose(error) {
 function comeBack() {
   lostAt = null;
   document.body.classList.remove("stale");
-  for (const poll of [polls.tasks, polls.errors, polls.metrics]) if (poll.isOn) poll.ask();
+  for (const poll of OTHERS) poll.start();
   refreshPanel();
 }
 
@@ -199,5 +201,5 @@ login.start(() => {
   for (const poll of Object.values(polls)) if (poll.isOn) poll.ask();
   refreshPanel();
 });
-for (const poll of [polls.state, polls.tasks, polls.errors, polls.metrics]) poll.start();
+for (const poll of [polls.state, ...OTHERS]) poll.start();
 tabs.start(opened);
