@@ -134,7 +134,7 @@ def test_lines() -> None:
 def test_the_hints_name_what_there_is() -> None:
     console, *_, counts = hints()
     assert serde_named(counts.split()[-1]) is WINDOWED
-    assert "http://127.0.0.1:39999. Ctrl-C" in console
+    assert "http://127.0.0.1:39999   Ctrl-C" in console
     assert "  export HEADRACE_APPLICATION_SERVER=127.0.0.1:39999" in hints()
     assert any(line.endswith("query points bea") for line in hints())
     assert {purchase.customer for purchase in islice(purchases(), 100)} >= {"bea"}

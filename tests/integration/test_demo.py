@@ -24,6 +24,8 @@ def test_the_demo_shows_results_and_ends(tmp_path: Path) -> None:
     assert done.returncode == 0, said + done.stderr
     assert done.stderr == ""
     assert "write department-counts" in said
+    assert re.search(r"The console is at http://127\.0\.0\.1:\d+\n", said)
+    assert re.search(r"export HEADRACE_APPLICATION_SERVER=127\.0\.0\.1:\d+\n", said)
     assert re.search(r"export HEADRACE_BOOTSTRAP_SERVERS=127\.0\.0\.1:\d+\n", said)
     last = re.findall(r"([\d,]+) purchases sent; RUNNING, 6 tasks, ([\d,]+) records", said)[-1]
     sent, processed = (int(number.replace(",", "")) for number in last)

@@ -182,7 +182,7 @@ def _hints(servers: str, console: str | None) -> list[str]:
     if shutil.which(program) is None:
         program = sys.argv[0] if sys.argv[0].endswith("/headrace") else "python -m headrace"
     return [
-        f"The console is at {console}. Ctrl-C stops everything. In another terminal:",
+        f"Console: {console}   Ctrl-C stops everything. In another terminal:",
         f"  export HEADRACE_BOOTSTRAP_SERVERS={servers}",
         f"  export HEADRACE_APPLICATION_SERVER={urlsplit(console or '').netloc}",
         f"  {program} top",
