@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from headrace import StreamsBuilder, StreamsConfig, serdes
@@ -38,7 +39,7 @@ class Heard:
         self.message: Any = None
 
     def __call__(self, message: Any) -> None:
-        self.message = message
+        self.message = orjson.loads(orjson.dumps(message))
 
 
 def ran(task: str, node: str) -> TaskReport:
@@ -75,7 +76,7 @@ def test_nobody_is_told_the_same_twice(plan: Plan) -> None:
     nodes.planned(plan)
     nodes.joined("a", A, a)
     nodes.ran([ran("0_0", "a")])
-    assert a.message["driver"] == B
+    assert a.message["driver"] == [*B]
     a.message = None
     nodes.ran([ran("0_0", "a")])
     assert a.message is None

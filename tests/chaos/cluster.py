@@ -35,6 +35,12 @@ class StandaloneCluster:
     def home(self, worker: int) -> Path:
         return self._directory / f"worker-{worker}"
 
+    def kill_worker(self, worker: int) -> None:
+        """Kill a worker with its executors."""
+        process = self._processes[1 + worker]
+        end_session(process.pid)
+        process.wait()
+
     def __enter__(self) -> Self:
         try:
             port = _free_port()

@@ -20,6 +20,7 @@ from headrace.app.metadata import (
     TaskMetadata,
     ThreadMetadata,
 )
+from headrace.app.places import ClusterPlaces
 from headrace.app.restoration import Restoration, StateRestoreListener
 from headrace.app.status import Progress, Status
 from headrace.app.store_lags import store_lags
@@ -27,14 +28,15 @@ from headrace.app.supervision import ExceptionHandler, Supervision, shut_down
 from headrace.core.arguments import require_type
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import NotStartedError, RebalancingError, StateError, StoppedError
+from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
 from headrace.query.local_state import GLOBAL, LocalState
 from headrace.query.request import StateQueryRequest, StateQueryResult, answer
 from headrace.query.stores import ReadOnlyStore, check_type, type_of
-from headrace.serde.murmur2 import partition_for
 from headrace.state.directory import StateDirectory
+from headrace.topology.nodes import ProcessorNode
 from headrace.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ class KafkaStreams:
             self._progress,
             self._restoration,
             self._handler,
+            None if self._server is None else self._host(),
         )
         try:
             self._supervision.start()
@@ -231,21 +234,28 @@ class KafkaStreams:
         self, store: str, key: Any, serializer: Callable[[Any], bytes] | None = None
     ) -> KeyQueryMetadata:
         """Which instance has a key, and in which partition. Raises a StoreAccessError."""
-        partitions = self.local_state().partitions(store)
-        some = next(iter(partitions.values()))
-        number = GLOBAL
-        if GLOBAL not in partitions:
-            raw = some.raw_key(key) if serializer is None else serializer(key)
-            number = partition_for(raw, some.count)
-        return KeyQueryMetadata(self._host(), frozenset(), number)
+        state = self.local_state()
+        number = state.partition_of(store, key, serializer)
+        if self.places is None or number == GLOBAL:
+            return KeyQueryMetadata(self._host(), frozenset(), number)
+        nodes = self._running().nodes
+        task = str(state.partitions(store)[number].task)
+        copies = frozenset(copy.host for copy in nodes.copies(task))
+        return KeyQueryMetadata(nodes.active(task) or NO_HOST, copies, number)
 
     def metadata_for_all_streams_clients(self) -> tuple[StreamsMetadata, ...]:
-        """The instances of the application: this one. None before the start."""
+        """The instances of the application: the nodes of a Spark cluster, or this one. None before
+        the start."""
         plan = self.plan
         if plan is None:
             return ()
-        stores = frozenset(plan.topology.stores)
-        return (StreamsMetadata(self._host(), stores, frozenset(plan.inputs)),)
+        if self.places is None:
+            stores = frozenset(plan.topology.stores)
+            return (StreamsMetadata(self._host(), stores, frozenset(plan.inputs)),)
+        return tuple(
+            StreamsMetadata(host, *_held(plan, active), *_held(plan, copied))
+            for host, (active, copied) in sorted(self._running().nodes.tasks_of().items())
+        )
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
         """How far each store of this host is behind its changelog, by store and partition. Asks
@@ -265,6 +275,18 @@ class KafkaStreams:
     def plan(self) -> Plan | None:
         """The tasks, and what each reads; None before the start."""
         return None if self._supervision is None else self._supervision.plan
+
+    @property
+    def places(self) -> ClusterPlaces | None:
+        """Where the partitions of stores are on a Spark cluster; None: all on this host."""
+        if self._is_local():
+            return None
+        return ClusterPlaces(self.local_state, lambda: self._running().nodes)
+
+    def _is_local(self) -> bool:
+        if self._session is not None:
+            return str(self._session.sparkContext.master).startswith("local")
+        return self.config.spark_settings().get("spark.master", "local").startswith("local")
 
     @property
     def server_address(self) -> str | None:
@@ -329,6 +351,14 @@ class KafkaStreams:
         if self._supervision is None:
             raise StateError("The application has not been started: call start() first.")
         return self._supervision
+
+
+def _held(plan: Plan, names: set[str]) -> tuple[frozenset[str], frozenset[TopicPartition]]:
+    """The stores and the input partitions of some tasks."""
+    tasks = [task for task in plan.tasks if str(task.id) in names]
+    nodes = (plan.topology.nodes[name] for task in tasks for name in task.nodes)
+    stores = {name for node in nodes if isinstance(node, ProcessorNode) for name in node.stores}
+    return frozenset(stores), frozenset(part for task in tasks for part in task.inputs)
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.app.housekeeping import Housekeeping
 from headrace.app.lifecycle import Lifecycle, State
+from headrace.app.metadata import HostInfo
+from headrace.app.nodes import Nodes
 from headrace.app.restoration import Restoration
 from headrace.app.status import Progress
 from headrace.core.config import StreamsConfig
@@ -70,11 +72,13 @@ class Supervision:
         progress: Progress,
         restoration: Restoration,
         handler: ExceptionHandler,
+        server: HostInfo | None,
     ) -> None:
         self.error: Exception | None = None
         self.plan: Plan | None = None
         self.local_state: LocalState | None = None
         """What queries read."""
+        self.nodes = Nodes(config["num.standby.replicas"], server)
         self._config = config
         self._session = session
         self._owns_session = session is None
@@ -178,8 +182,11 @@ class Supervision:
         query = SlotQuery(
             tuned(self._session, self._config), plan, self._events.address, self._on_batch
         )
-        if (error := error_in(query.warm_up())) is not None:
+        warmed_up = query.warm_up()
+        if (error := error_in(warmed_up)) is not None:
             raise error
+        self.nodes.planned(plan)
+        self.nodes.ran(warmed_up)
         self._progress.positions.update(positions)
         query.start(positions)
         if self.local_state is not None:
@@ -221,15 +228,25 @@ class Supervision:
         self._batch_error = error_in(reports)
         if self._batch_error is None:
             self._failing_since = None
+            self.nodes.ran(reports)
             self._progress.add(reports, milliseconds)
         else:
             self._progress.failed(reports)
         return self._batch_error is None and not self._must_stop()
 
-    def _on_event(self, event: list[Any]) -> None:
-        self._last_sign_of_life = time.monotonic()
-        if event != ["alive"]:
-            self._restoration.on_event(event)
+    def _on_event(self, event: list[Any], send: Callable[[Any], None]) -> None:
+        match event:
+            case ["node", name, host, port]:
+                self.nodes.joined(name, HostInfo(host, port), send)
+            case ["followed", name, lags]:
+                self.nodes.followed(name, lags)
+            case ["gone"]:
+                self.nodes.left(send)
+            case ["alive"]:
+                self._last_sign_of_life = time.monotonic()
+            case _:
+                self._last_sign_of_life = time.monotonic()
+                self._restoration.on_event(event)
 
     def _check_topics(self) -> bool:
         """Whether the topics are no longer those of the plan. Raises if that can't be mended."""

@@ -64,6 +64,8 @@ class TaskReport:
     metrics: dict[str, int] = field(default_factory=dict)
     restored: int = 0
     steps: dict[str, float] = field(default_factory=dict)
+    node: str | None = None
+    """The state directory that it has, see Nodes."""
     failure: Failure | None = None
 
     def to_json(self) -> bytes:

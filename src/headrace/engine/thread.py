@@ -48,6 +48,8 @@ class Worker:
     def __init__(self, plan: Plan, listener: Listener) -> None:
         self.plan = plan
         self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.node: str | None = None
+        """What the driver knows the state directory by, if there are others."""
         self.listener = listener
         self.directory = StateDirectory.of(plan.config)
         self.clients = Clients(ClientSettings(plan.config))
@@ -239,6 +241,7 @@ class StreamThread:
             {name.name: value for name, value in task.task.metrics.values().items()},
             task.restored,
             self._steps.milliseconds,
+            self._worker.node,
         )
 
     # When it fails

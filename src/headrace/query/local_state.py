@@ -20,6 +20,7 @@ from headrace.metrics.registry import Metrics
 from headrace.runtime.context import TaskContext
 from headrace.runtime.serdes import SerdeResolver
 from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
+from headrace.serde.murmur2 import partition_for
 from headrace.state.directory import StateDirectory
 from headrace.state.reader import Snapshot, StateReader
 from headrace.topology.nodes import ProcessorNode
@@ -69,6 +70,17 @@ class LocalState:
             )
         return {partition: found[partition]}
 
+    def partition_of(
+        self, store: str, key: Any, serializer: Callable[[Any], bytes] | None = None
+    ) -> int:
+        """The partition to which records with a key go, unless somebody has a partitioner of his
+        own."""
+        partitions = self._known(store)
+        if GLOBAL in partitions:
+            return GLOBAL
+        some = next(iter(partitions.values()))
+        return partition_for((serializer or some.raw_key)(key), some.count)
+
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
@@ -92,6 +104,7 @@ class StorePartition:
         self, plan: Plan, task: TaskPlan, spec: StoreSpec, number: int, reader: StateReader
     ) -> None:
         self.number = number
+        self.task = task.id
         self.spec = spec
         self.count = max(
             1, sum(other.id.subtopology == task.id.subtopology for other in plan.tasks)

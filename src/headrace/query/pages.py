@@ -37,6 +37,11 @@ class Cursor(NamedTuple):
     place: Place
     passed: int
 
+    @classmethod
+    def at_start_of(cls, partition: int) -> Cursor:
+        """Before all items of a partition."""
+        return cls(partition, Place(), -1)
+
     def to_text(self) -> str:
         key = urlsafe_b64encode(self.place.key).decode()
         form = [self.partition, key, self.place.start, self.place.end, self.passed]
@@ -233,6 +238,8 @@ def _placed(
 ) -> Iterator[tuple[Place, Any]]:
     """The items of a partition that are after a cursor, with their places."""
     here = cursor if cursor is not None and cursor.partition == partition.number else None
+    if here is not None and here.passed < 0:
+        here = None
     after = None if here is None else here.place
 
     def ask(store: Any) -> Iterator[tuple[Place, Any]]:

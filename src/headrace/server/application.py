@@ -6,12 +6,31 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from headrace.app.lifecycle import State
-from headrace.app.metadata import KeyQueryMetadata, LagInfo, StreamsMetadata
+from headrace.app.metadata import HostInfo, KeyQueryMetadata, LagInfo, StreamsMetadata
 from headrace.app.status import Status
 from headrace.core.config import StreamsConfig
 from headrace.engine.plan import Plan
 from headrace.query.local_state import LocalState
 from headrace.topology.topology import Topology
+
+
+class Places(Protocol):
+    """Says where the partitions of stores are. Who `knows_all` names the host that has it, who
+    doesn't names one that knows."""
+
+    @property
+    def knows_all(self) -> bool: ...
+
+    def partitions(self, store: str) -> list[int]:
+        """Of a global store, which is everywhere, GLOBAL."""
+        ...
+
+    def partition_of(self, store: str, key: Any) -> int: ...
+
+    def place(self, store: str, partition: int, *, stale: bool) -> HostInfo | None:
+        """The host to ask for a partition; None: it is here. `stale`: a copy will do that is a
+        little behind. Raises StoreNotAvailableError if nobody can be asked now."""
+        ...
 
 
 class Application(Protocol):
@@ -22,6 +41,11 @@ class Application(Protocol):
     def state(self) -> State: ...
     @property
     def is_paused(self) -> bool: ...
+    @property
+    def places(self) -> Places | None:
+        """Where partitions are, if that isn't here."""
+        ...
+
     @property
     def plan(self) -> Plan | None: ...
     def status(self) -> Status: ...

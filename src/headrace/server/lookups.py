@@ -108,6 +108,10 @@ class Lookups:
         versions: list[VersionedRecord] = found.items
         return Versions([Version(*version) for version in versions], _next(found))
 
+    def key_of(self, asked: Parameters) -> Any:
+        """The key that is asked for."""
+        return self._key(asked, asked["key"])
+
     def where(self, asked: Parameters) -> KeyMetadata:
         """Where a key is."""
         self._application.local_state()

@@ -14,6 +14,7 @@ from headrace.server.limits import MAX_RESULTS, USUAL_RESULTS
 from headrace.server.lookups import Lookups
 from headrace.server.overview import Overview
 from headrace.server.routes import Parameter, Parameters, Route
+from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
 
 _MOST_PARTITIONS = 2**31 - 1
@@ -29,8 +30,23 @@ _ENCODING = Parameter(
 _PARTITION = Parameter(
     "partition", "Only this partition of the store.", "integer", maximum=_MOST_PARTITIONS
 )
+_STALE = Parameter(
+    "stale",
+    "Whether a standby may answer, which is a little behind, when the host that has the partition "
+    "doesn't.",
+    default="false",
+    choices=("false", "true"),
+)
+_ONLY_HERE = Parameter(
+    "only_here",
+    "Whether this host is to answer itself, or not at all: hosts say it to each other.",
+    default="false",
+    choices=("false", "true"),
+)
 _PAGE = (
     _PARTITION,
+    _STALE,
+    _ONLY_HERE,
     Parameter(
         "order",
         "Ascending or descending. One partition comes after the other in both.",
@@ -67,7 +83,10 @@ def _plain(handle: Callable[[], Any]) -> Callable[[Parameters], Any]:
 
 
 def table(
-    overview: Overview, stores: StoreList, lookups: Lookups, letters: DeadLetterList
+    overview: Overview,
+    stores: StoreList,
+    lookups: Lookups | SpreadLookups,
+    letters: DeadLetterList,
 ) -> tuple[Route, ...]:
     """All routes below /v1."""
     return (
@@ -177,8 +196,9 @@ def table(
     )
 
 
-def _lookups(lookups: Lookups) -> tuple[Route, ...]:
+def _lookups(lookups: Lookups | SpreadLookups) -> tuple[Route, ...]:
     problems = (404, 503)
+    is_spread = isinstance(lookups, SpreadLookups)
     return (
         Route(
             "GET",
@@ -191,9 +211,12 @@ def _lookups(lookups: Lookups) -> tuple[Route, ...]:
                 _KEY,
                 _ENCODING,
                 _PARTITION,
+                _STALE,
+                _ONLY_HERE,
                 Parameter("as_of", "The version that was valid at that time.", "integer"),
             ),
             problems,
+            blocks=is_spread,
         ),
         Route(
             "GET",

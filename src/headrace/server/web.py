@@ -17,6 +17,7 @@ from headrace.query.json_values import to_json
 from headrace.server.application import Application
 from headrace.server.console.files import HEADERS, PAGE, File, files
 from headrace.server.dead_letters import DeadLetterList, ReadTopic
+from headrace.server.elsewhere import Elsewhere
 from headrace.server.exposition import MEDIA_TYPE as PROMETHEUS
 from headrace.server.exposition import exposition
 from headrace.server.gate import Access, Gate
@@ -26,6 +27,7 @@ from headrace.server.openapi import document
 from headrace.server.overview import Overview
 from headrace.server.problems import ProblemError, not_now
 from headrace.server.routes import Route
+from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
 from headrace.server.table import table
 
@@ -37,10 +39,13 @@ _JSON = "application/json"
 def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGIApp:
     """Answers requests about an application."""
     stores = StoreList(application)
+    here, places = Lookups(application, stores), application.places
+    elsewhere = Elsewhere(application.config)
+    lookups = here if places is None else SpreadLookups(here, places, elsewhere)
     routes = table(
         Overview(application),
         stores,
-        Lookups(application, stores),
+        lookups,
         DeadLetterList(application, read_topic),
     )
     described = to_json(document(routes, has_token=access.token is not None))

@@ -1,4 +1,4 @@
-"""Progress of a restore, from the workers to the driver while a batch is still running."""
+"""What workers and nodes tell the driver while a batch is running, and what it tells nodes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,39 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from headrace.core.record import TopicPartition
 
+Send = Callable[[Any], None]
+
 
 class EventServer:
     """Hears of what happens in workers: (event, store, topic, partition, numbers …), or ("alive",).
 
-    `address` is what a sender needs.
+    `on_event(event, send)`: with `send`, who told it can be told something in turn. When a
+    connection ends, the event is ("gone",). `address` is what a sender needs.
     """
 
-    def __init__(self, host: str, on_event: Callable[[list[Any]], None]) -> None:
+    def __init__(self, host: str, on_event: Callable[[list[Any], Send], None]) -> None:
         token = secrets.token_hex(16)
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 if not hmac.compare_digest(self.rfile.readline().strip(), token.encode()):
                     return
-                for line in self.rfile:
-                    on_event(orjson.loads(line))
+                try:
+                    for line in self.rfile:
+                        on_event(orjson.loads(line), self.tell)
+                finally:
+                    on_event(["gone"], self.tell)
+
+            def tell(self, message: Any) -> None:
+                with suppress(OSError):  # who is gone is heard of by the end of the connection
+                    self.wfile.write(orjson.dumps(message) + b"\n")
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.core.config import StreamsConfig
 from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
@@ -25,7 +26,7 @@ from headrace.kafka.settings import ClientSettings
 from headrace.spark.exchange import slot_keys
 from headrace.spark.failures import failure_of
 from headrace.spark.shipment import shipment
-from headrace.spark.worker import SlotFunction, run_slot, warm_up
+from headrace.spark.worker import Setting, SlotFunction, run_slot, warm_up
 
 OnBatch = Callable[[list[TaskReport], float], bool]
 """`on_batch(reports, milliseconds)` says whether to go on."""
@@ -55,9 +56,9 @@ class SlotQuery:
         self._session = session
         self._plan = plan
         self._on_batch = on_batch
-        shipped = shipment(plan)
-        self._run_slot: SlotFunction = partial(run_slot, shipped, plan.run, events)
-        self._warm_up: SlotFunction = partial(warm_up, shipped, plan.run, events)
+        setting = Setting(shipment(plan), plan.run, events, has_nodes(session, plan.config))
+        self._run_slot: SlotFunction = partial(run_slot, setting)
+        self._warm_up: SlotFunction = partial(warm_up, setting)
         self._ended = threading.Event()
         self._checkpoint: str | None = None
         self._query: StreamingQuery | None = None
@@ -203,6 +204,12 @@ class SlotQuery:
         if not self._on_batch(found, (time.perf_counter() - began) * 1000):
             self._ended.set()
             raise _End
+
+
+def has_nodes(session: SparkSession, config: StreamsConfig) -> bool:
+    """Whether other hosts than the driver's have state that somebody wants to read or copy."""
+    wanted = config["application.server"] is not None or config["num.standby.replicas"] > 0
+    return wanted and not str(session.sparkContext.master).startswith("local")
 
 
 def _reports(rows: DataFrame) -> list[TaskReport]:

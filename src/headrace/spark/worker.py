@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,17 +18,27 @@ from headrace.engine.report import TaskReport
 from headrace.engine.thread import StreamThread, Worker
 from headrace.runtime.task import Columns
 from headrace.spark.events import EventSender
+from headrace.spark.node import NodeKeeper
 
 SlotFunction = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 _worker: Worker | None = None
+_keeper: NodeKeeper | None = None
 
 
-def run_slot(
-    plan: bytes, run: int, events: tuple[str, int, str], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+class Setting(NamedTuple):
+    """What a worker is told: the plan as bytes and its run, whom to tell of events, and whether
+    each host has a node that serves its state."""
+
+    plan: bytes
+    run: int
+    events: tuple[str, int, str]
+    has_nodes: bool
+
+
+def run_slot(setting: Setting, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run one slot of one batch. A row whose input is negative is a tick of the clock."""
-    worker = _worker_of(plan, run, events)
+    worker = _worker_of(setting)
     context = TaskContext.get()
     assert context is not None
     slot = context.partitionId()
@@ -39,23 +50,27 @@ def run_slot(
     yield _batch(reports)
 
 
-def warm_up(
-    plan: bytes, run: int, events: tuple[str, int, str], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def warm_up(setting: Setting, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Bring the tasks of a slot up to date before the first batch."""
-    worker = _worker_of(plan, run, events)
+    worker = _worker_of(setting)
     for batch in batches:
         for slot in batch.column(0).to_pylist():
             tasks = [task.id for task in worker.plan.tasks if worker.plan.slot_of[task.id] == slot]
             yield _batch(StreamThread(worker, slot).run((), tasks))
 
 
-def _worker_of(plan: bytes, run: int, events: tuple[str, int, str]) -> Worker:
-    global _worker
-    if _worker is None or _worker.plan.run != run:
+def _worker_of(setting: Setting) -> Worker:
+    global _worker, _keeper
+    if _worker is None or _worker.plan.run != setting.run:
         if _worker is not None:
             _worker.close()
-        _worker = Worker(pickle.loads(plan), EventSender(*events))
+        _worker = Worker(pickle.loads(setting.plan), EventSender(*setting.events))
+        _keeper = None
+        if setting.has_nodes:
+            _keeper = NodeKeeper(_worker.directory, setting.plan, setting.events)
+            _worker.node = _keeper.name
+    if _keeper is not None:
+        _keeper.look()
     return _worker
 
 
