@@ -73,6 +73,50 @@ def test_a_node_is_inspected(application: FakeApplication, page: Page) -> None:
     expect(page.locator("#stores h2")).to_have_text("points")
 
 
+def test_a_large_topology_begins_so_that_it_can_be_read(
+    application: FakeApplication, page: Page
+) -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream("in", key=serdes.string(), value=serdes.string())
+    for number in range(40):
+        stream.filter(lambda key, value: True).to(f"out-{number}")
+    application.topology = builder.build()
+    page.goto(application.url)
+    label = page.locator(".part text").first
+    expect(label).to_be_visible()
+    readable = label.bounding_box()
+    assert readable is not None
+    assert readable["height"] > 7
+    shapes = page.locator("g.shape")
+    canvas = page.locator(".canvas")
+    assert not is_seen(page, "out-39")
+    # Arrow keys bring into view what they go to.
+    page.locator("[id='shape topic in']").focus()
+    for _ in range(60):
+        page.keyboard.press("ArrowDown")
+    focused = page.evaluate("document.activeElement.id")
+    assert is_seen(page, focused.removeprefix("shape topic "))
+    page.get_by_role("button", name="The whole topology").click()
+    assert is_seen(page, "out-39")
+    assert shapes.count() == 1 + 1 + 40 * 3
+    # So does the wheel, once the picture is larger than its frame.
+    for _ in range(8):
+        page.get_by_role("button", name="Larger").click()
+    before = page.locator("svg.graph").get_attribute("viewBox")
+    canvas.hover()
+    page.mouse.wheel(0, 100)
+    expect(page.locator("svg.graph")).not_to_have_attribute("viewBox", before or "")
+
+
+def is_seen(page: Page, topic: str) -> bool:
+    """Whether it is inside the frame of the topology."""
+    found = page.get_by_role("button", name=f"topic {topic}", exact=True).bounding_box()
+    frame = page.locator(".canvas").bounding_box()
+    assert found is not None
+    assert frame is not None
+    return frame["y"] <= found["y"] and found["y"] + found["height"] <= frame["y"] + frame["height"]
+
+
 def test_tasks_and_what_is_restored(application: FakeApplication, page: Page) -> None:
     application.restoring = [answers.Restoration("points", "c", 1, 100, 1_100, 350)]
     page.goto(f"{application.url}/#tasks")

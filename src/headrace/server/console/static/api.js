@@ -25,7 +25,6 @@ export const onRefused = (action) => {
 };
 
 export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
-export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
 /** {data, size} of a path; `size` is in bytes, 0 if nothing has changed. */
 export async function get(path, parameters = {}) {

@@ -6,7 +6,8 @@ import { brief, rate } from "./words.js";
 const MARGIN = 12;
 const ZOOM = 1.25;
 const CHIP = 56; // the width of what stands on an edge
-const LARGEST = 1.2; // small topologies aren't blown up
+const LARGEST = 1.2; // small topologies aren't blown up,
+const SMALLEST = 0.75; // and large ones begin so that they can be read
 
 export class Graph {
   /** `choose(shape or null)` is called when somebody picks a shape. */
@@ -33,7 +34,7 @@ export class Graph {
       button("−", "Smaller", () => this.zoom(ZOOM)),
       button("Fit", "The whole topology", () => this.fit()),
     );
-    new ResizeObserver(() => this.fit()).observe(this.element);
+    new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
   draw(picture) {
@@ -54,7 +55,7 @@ export class Graph {
     this.element.replaceChildren(...(picture.shapes.length ? [this.drawing, this.tools] : [remark("The topology is empty.")]));
     this.stop(picture.shapes.find((shape) => shape.kind === "topic")?.id);
     this.mark();
-    this.fit();
+    this.begin();
   }
 
   shape(shape) {
@@ -77,23 +78,24 @@ export class Graph {
   }
 
   line(line) {
+    const path = svg("path", { class: `line ${line.kind}`, d: line.path, "marker-end": line.kind === "use" ? null : "url(#arrow)" });
+    path.dataset.start = line.start;
+    path.dataset.end = line.end;
     if (line.kind === "read" || line.kind === "write") {
       const above = svg("text", { x: line.x, class: "rate" });
       const below = svg("text", { x: line.x, y: line.y + 6, class: "lag" });
       const ground = svg("rect", { x: line.x - CHIP / 2, width: CHIP, rx: 6 });
-      this.labels.push({ line, above, below, ground, element: svg("g", { class: "chip", "aria-hidden": "true" }, ground, above, below) });
+      const element = svg("g", { class: "chip", "aria-hidden": "true" }, ground, above, below);
+      this.labels.push({ line, path, above, below, ground, element });
     }
-    const element = svg("path", { class: `line ${line.kind}`, d: line.path, "marker-end": line.kind === "use" ? null : "url(#arrow)" });
-    element.dataset.start = line.start;
-    element.dataset.end = line.end;
-    return element;
+    return path;
   }
 
   /** Writes rates and lags at the edges. */
   show(flow) {
     if (!this.picture) return;
     const nameOf = (id) => this.shapes.get(id).shape.name;
-    for (const { line, above, below, ground, element } of this.labels) {
+    for (const { line, path, above, below, ground, element } of this.labels) {
       const isRead = line.kind === "read";
       const [topic, node] = isRead ? [line.start, line.end] : [line.end, line.start];
       const now = isRead ? flow.readRate(nameOf(topic), nameOf(node)) : flow.writeRate(nameOf(topic), nameOf(node));
@@ -106,7 +108,6 @@ export class Graph {
       ground.setAttribute("y", line.y - height / 2);
       ground.setAttribute("height", height);
       element.toggleAttribute("hidden", now === null && lag === null);
-      const path = this.drawing.querySelector(`path[data-start="${CSS.escape(line.start)}"][data-end="${CSS.escape(line.end)}"]`);
       path.classList.toggle("flowing", now > 0);
     }
   }
@@ -139,12 +140,12 @@ export class Graph {
     const id = event.target.id?.startsWith("shape ") ? event.target.id.slice("shape ".length) : null;
     if (event.key === "Escape") this.pick(null);
     else if (id !== null && (event.key === "Enter" || event.key === " ")) this.pick(id);
-    else if (id !== null && event.key in DIRECTIONS) this.move(id, DIRECTIONS[event.key]);
+    else if (id !== null && event.key in DIRECTIONS) this.goOn(id, DIRECTIONS[event.key]);
     else return;
     event.preventDefault();
   }
 
-  move(id, [dx, dy]) {
+  goOn(id, [dx, dy]) {
     const from = middle(this.shapes.get(id).shape);
     let best = null;
     let shortest = Infinity;
@@ -158,36 +159,75 @@ export class Graph {
     }
     if (best === null) return;
     this.stop(best);
-    this.shapes.get(best).element.focus();
+    this.reveal(this.shapes.get(best).shape);
+    this.shapes.get(best).element.focus({ preventScroll: true });
   }
 
-  // Size and place
+  // Size and place. `view` is what is seen of the picture: x, y, width and height.
 
+  /** The whole picture. */
   fit() {
     const box = this.element.getBoundingClientRect();
     if (!this.picture || !box.width) return;
     const [width, height] = [this.picture.width + 2 * MARGIN, this.picture.height + 2 * MARGIN];
     const scale = Math.max(width / box.width, height / box.height, 1 / LARGEST);
     const [shownWidth, shownHeight] = [box.width * scale, box.height * scale];
-    this.view = [(width - shownWidth) / 2 - MARGIN, (height - shownHeight) / 2 - MARGIN, shownWidth, shownHeight];
-    this.apply();
+    this.look((width - shownWidth) / 2 - MARGIN, (height - shownHeight) / 2 - MARGIN, shownWidth, shownHeight);
+    this.isChanged = false;
+  }
+
+  /** The whole picture if it can be read then, else its first part. */
+  begin() {
+    this.fit();
+    const box = this.element.getBoundingClientRect();
+    const [width, height] = [box.width / SMALLEST, box.height / SMALLEST];
+    if (this.view && this.view[2] > width) this.look(-MARGIN, -MARGIN, width, height);
+  }
+
+  /** What somebody has moved or zoomed stays where it is. */
+  resize() {
+    if (!this.isChanged) return this.begin();
+    const box = this.element.getBoundingClientRect();
+    const [x, y, width] = this.view;
+    if (box.width) this.look(x, y, width, (width * box.height) / box.width);
+  }
+
+  look(x, y, width, height) {
+    this.view = [x, y, width, height];
+    this.drawing.setAttribute("viewBox", this.view.map((number) => number.toFixed(1)).join(" "));
   }
 
   zoom(by, [px, py] = [0.5, 0.5]) {
     const [x, y, width, height] = this.view;
-    this.view = [x + width * (1 - by) * px, y + height * (1 - by) * py, width * by, height * by];
-    this.apply();
+    this.isChanged = true;
+    this.look(x + width * (1 - by) * px, y + height * (1 - by) * py, width * by, height * by);
   }
 
-  apply() {
-    this.drawing.setAttribute("viewBox", this.view.map((number) => number.toFixed(1)).join(" "));
+  move(dx, dy) {
+    const [x, y, width, height] = this.view;
+    this.isChanged = true;
+    this.look(x + dx, y + dy, width, height);
+  }
+
+  /** Moves the picture so far that a shape is seen. */
+  reveal(shape) {
+    const [x, y, width, height] = this.view;
+    const outside = (low, high, from, size) => Math.min(0, low - MARGIN - from) + Math.max(0, high + MARGIN - from - size);
+    const dx = outside(shape.x, shape.x + shape.width, x, width);
+    const dy = outside(shape.y, shape.y + shape.height, y, height);
+    if (dx || dy) this.move(dx, dy);
   }
 
   onWheel(event) {
-    if (!event.ctrlKey && !event.metaKey) return; // a page that is scrolled shall not jump
-    event.preventDefault();
     const box = this.drawing.getBoundingClientRect();
-    this.zoom(event.deltaY > 0 ? ZOOM : 1 / ZOOM, [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]);
+    const [x, y, width, height] = this.view;
+    const isWhole = x <= 0 && y <= 0 && x + width >= this.picture.width && y + height >= this.picture.height;
+    const isZoom = event.ctrlKey || event.metaKey;
+    if (isWhole && !isZoom) return; // then it is the page that is scrolled
+    event.preventDefault();
+    const scale = width / box.width;
+    if (isZoom) this.zoom(event.deltaY > 0 ? ZOOM : 1 / ZOOM, [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]);
+    else this.move(event.deltaX * scale, event.deltaY * scale);
   }
 
   onDrag(start) {
@@ -197,9 +237,8 @@ export class Graph {
     const drag = (event) => {
       const [dx, dy] = [event.clientX - start.clientX, event.clientY - start.clientY];
       if (!this.moved && Math.hypot(dx, dy) < 4) return;
-      this.moved = true;
-      this.view = [x - dx * scale, y - dy * scale, width, height];
-      this.apply();
+      this.moved = this.isChanged = true;
+      this.look(x - dx * scale, y - dy * scale, width, height);
     };
     const end = () => {
       removeEventListener("pointermove", drag);

@@ -1,6 +1,6 @@
 // Asks for the token when the application wants one. It goes into a header, never into an address.
 
-import { get, hasToken, onRefused, setToken } from "./api.js";
+import { get, onRefused, setToken } from "./api.js";
 import { byId, say } from "./elements.js";
 
 /** `entered` is called when a token was accepted. */
@@ -17,8 +17,7 @@ export function start(entered) {
     try {
       await get("/v1/state");
     } catch (error) {
-      const text = error.status === 401 ? "That is not the token of this application." : error.message;
-      say(byId("login-error"), hasToken() ? text : "");
+      say(byId("login-error"), error.status === 401 ? "That is not the token of this application." : error.message);
       byId("token").select();
       return;
     }

@@ -56,7 +56,7 @@ function showState(state) {
   const shown = state.paused && state.state === "RUNNING" ? "PAUSED" : state.state;
   say(byId("state"), shown);
   byId("state").dataset.state = shown;
-  const facts = [plural(state.records_total, "record"), plural(state.batches, "batch").replace("batchs", "batches"), `up ${span(state.uptime_ms / 1000)}`, `Headrace ${state.version}`];
+  const facts = [plural(state.records_total, "record"), plural(state.batches, "batch", "batches"), `up ${span(state.uptime_ms / 1000)}`, `Headrace ${state.version}`];
   say(byId("facts"), facts.join(" · "));
   const pause = byId("pause");
   pause.hidden = !["RUNNING", "REBALANCING"].includes(state.state);

@@ -147,7 +147,7 @@ async function pages(path, route, parameters, results) {
     const { data } = await get(path, { ...parameters, cursor });
     rows.push(...data.items.map(ROWS[kind]));
     table.show(rows);
-    note.replaceChildren(`${plural(rows.length, "entry").replace("entrys", "entries")}${data.next === null ? "." : ", and there are more. "}`);
+    note.replaceChildren(`${plural(rows.length, "entry", "entries")}${data.next === null ? "." : ", and there are more. "}`);
     more.hidden = data.next === null;
     more.onclick = () => next(data.next).catch((error) => note.replaceChildren(error.message));
   };

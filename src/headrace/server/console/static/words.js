@@ -17,7 +17,7 @@ export const rate = (number) =>
 export const milliseconds = (number) =>
   isKnown(number) ? (number < 10_000 ? `${whole.format(number)} ms` : `${tenth.format(number / 1000)} s`) : "–";
 
-export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 
 /** 3 h 12 min, of seconds. */
 export function span(seconds) {
