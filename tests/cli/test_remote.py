@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -171,6 +175,29 @@ def test_a_token(
     assert result.exit_code == 0
     assert application.token not in result.output
     assert not any(application.token in path for path in application.requests)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_tls(headrace: Headrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    subprocess.run(
+        [*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+    )
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    application = FakeApplication(tls=tls)
+    try:
+        server = f"https://localhost:{application.port}"
+        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+        result = headrace("query", "points", "bob", "--server", server)
+        assert result.exit_code == 1
+        assert f"The certificate of {server} can't be trusted: self" in result.stderr
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert headrace("query", "points", "bob", "--server", server).stdout == "88\n"
+    finally:
+        application.close()
 
 
 def test_status(headrace: Headrace, at: tuple[str, str]) -> None:

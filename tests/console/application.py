@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -26,7 +27,12 @@ NINE = 1_800_000_000_000
 class FakeApplication:
     """Answers as a server does that runs `topology`. Attributes are what it answers with."""
 
-    def __init__(self, topology: Topology | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        topology: Topology | None = None,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.topology = topology or store_purchases.topology()
         self.application_id = "store-purchases"
         self.state = "RUNNING"
@@ -47,6 +53,8 @@ class FakeApplication:
         self._began = time.monotonic()
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 

@@ -42,8 +42,8 @@ class StoreList:
         known = self._stores()
         if name not in known:
             close = get_close_matches(name, known, 1)
-            hint = f"Did you mean {close[0]!r}?" if close else "GET /v1/stores lists them."
-            raise UnknownStoreError(f"The topology has no store {name[:80]!r}. {hint}")
+            meant = f" Did you mean {close[0]!r}?" if close else ""
+            raise UnknownStoreError(f"The topology has no store {name[:80]!r}.{meant}")
         return known[name]
 
     def _stores(self) -> dict[str, Store]:
