@@ -11,6 +11,9 @@ An application counts purchases by key, on Kafka and Spark, in this process:
 - the records a second of the application with and without these lookups, in turn: the best of some
   rounds of each;
 - the bytes a second that an open console asks for.
+
+Times are those of the whole machine: they say something if it has nothing else to do, and if these
+processes have the usual priority.
 """
 
 from __future__ import annotations

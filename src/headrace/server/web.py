@@ -50,9 +50,6 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
     )
     described = to_json(document(routes, has_token=access.token is not None))
     scans = Scans()
-    paths: dict[str, dict[str, Route]] = {}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method] = route
 
     async def openapi(request: Request) -> Response:
         return _tagged(request, described, 200, _JSON)
@@ -73,9 +70,8 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
     router = Router(
         [
             *(
-                StarletteRoute(path, _endpoint(route, scans), methods=[method])
-                for path, by_method in paths.items()
-                for method, route in by_method.items()
+                StarletteRoute(route.path, _endpoint(route, scans), methods=[route.method])
+                for route in routes
             ),
             StarletteRoute("/openapi.json", openapi),
             StarletteRoute("/metrics", metrics),
