@@ -22,6 +22,7 @@ from headrace.core.errors import (
     StreamsError,
     TopologyError,
 )
+from headrace.core.json_logs import JsonFormatter
 from headrace.core.record import (
     ConsumerRecord,
     FixedKeyRecord,
@@ -53,6 +54,7 @@ from headrace.dsl import (
     TimeWindowedKStream,
     with_key,
 )
+from headrace.metrics.name import MetricName
 from headrace.serde.serde import Serde
 from headrace.topology.nodes import AutoOffsetReset
 from headrace.topology.processor import (
@@ -118,6 +120,7 @@ __all__ = [
     "Headers",
     "HeadraceError",
     "JoinWindows",
+    "JsonFormatter",
     "KGroupedStream",
     "KGroupedTable",
     "KStream",
@@ -125,6 +128,7 @@ __all__ = [
     "KafkaStreams",
     "LockError",
     "Materialized",
+    "MetricName",
     "MissingTopicError",
     "NullArgumentError",
     "ProcessingError",

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.app.lifecycle import Lifecycle, State, StateListener
 from headrace.app.metadata import TaskMetadata, ThreadMetadata
+from headrace.app.metrics import ApplicationMetrics
 from headrace.app.restoration import Restoration, StateRestoreListener
 from headrace.app.status import Progress, Status
 from headrace.app.supervision import ExceptionHandler, Supervision, shut_down
 from headrace.core.arguments import require_type
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import StateError
+from headrace.metrics.name import MetricName, MetricValue
 from headrace.state.directory import StateDirectory
 from headrace.topology.topology import Topology
 
@@ -57,6 +59,9 @@ class KafkaStreams:
         self._lifecycle = Lifecycle()
         self._progress = Progress()
         self._restoration = Restoration()
+        self._metrics = ApplicationMetrics(
+            topology, self.config, self._lifecycle, self._restoration
+        )
         self._handler: ExceptionHandler = shut_down
         self._supervision: Supervision | None = None
 
@@ -74,6 +79,7 @@ class KafkaStreams:
             self._session,
             self._lifecycle,
             self._progress,
+            self._metrics,
             self._restoration,
             self._handler,
         )
@@ -176,9 +182,17 @@ class KafkaStreams:
             lag=progress.lag,
             batches=progress.batches,
             batch_ms=progress.batch_ms,
+            dropped=self._metrics.dropped(progress.tasks),
             restoring=self._restoration.stores(),
             last_error=None if self.error is None else str(self.error),
         )
+
+    def metrics(self) -> dict[MetricName, MetricValue]:
+        """All metrics under Kafka Streams' names, as they are now (docs/metrics.md has the list).
+
+        What was not measured lately is NaN, or a rate of 0.
+        """
+        return self._metrics.values()
 
     def metadata_for_local_threads(self) -> tuple[ThreadMetadata, ...]:
         """The slots, and which tasks and partitions each has."""

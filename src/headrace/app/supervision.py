@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.app.housekeeping import Housekeeping
 from headrace.app.lifecycle import Lifecycle, State
+from headrace.app.metrics import ApplicationMetrics
 from headrace.app.restoration import Restoration
 from headrace.app.status import Progress
 from headrace.core.config import StreamsConfig
@@ -67,6 +68,7 @@ class Supervision:
         session: SparkSession | None,
         lifecycle: Lifecycle,
         progress: Progress,
+        metrics: ApplicationMetrics,
         restoration: Restoration,
         handler: ExceptionHandler,
     ) -> None:
@@ -77,6 +79,7 @@ class Supervision:
         self._owns_session = session is None
         self._lifecycle = lifecycle
         self._progress = progress
+        self._metrics = metrics
         self._restoration = restoration
         self._handler = handler
         self._clients = Clients(ClientSettings(config))
@@ -133,8 +136,10 @@ class Supervision:
                 error = self._attempt()
                 if isinstance(error, BrokerError) and error.retriable:
                     error = self._after_waiting(error)
-                if error is not None and not self._goes_on(error):
-                    break
+                if error is not None:
+                    self._metrics.thread_failed()
+                    if not self._goes_on(error):
+                        break
                 error = None
         except Exception as unexpected:  # a handler that raises, for example
             error = unexpected
@@ -168,13 +173,16 @@ class Supervision:
         self._check_topics()
         self.plan = plan = self._launch.plan(cores)
         self._launch.wait_until_free(self._closing)
+        self._metrics.planned(plan)
         positions = self._launch.claim(plan)
         self._claimed_at = time.monotonic()
         query = SlotQuery(
             tuned(self._session, self._config), plan, self._events.address, self._on_batch
         )
-        if (error := error_in(query.warm_up())) is not None:
+        reports = query.warm_up()
+        if (error := error_in(reports)) is not None:
             raise error
+        self._metrics.add(reports)
         self._progress.positions.update(positions)
         query.start(positions)
         self._lifecycle.move(State.RUNNING)
@@ -214,6 +222,7 @@ class Supervision:
         if self._batch_error is None:
             self._failing_since = None
             self._progress.add(reports, milliseconds)
+            self._metrics.add(reports)
         return self._batch_error is None and not self._must_stop()
 
     def _on_event(self, event: list[Any]) -> None:
@@ -303,9 +312,12 @@ class Supervision:
             known = self._progress.positions
             read = query.completed()
             # A partition may end in marks of transactions, behind the last record.
-            self._progress.lag = sum(
-                max(0, end - max(known[part], read.get(part, 0))) for part, end in ends.items()
-            )
+            lags = {
+                part: max(0, end - max(known[part], read.get(part, 0)))
+                for part, end in ends.items()
+            }
+            self._progress.lag = sum(lags.values())
+            self._metrics.lag(lags)
             # Batches read what was committed before them too, and drop it: it must still be there.
             behind = {part: min(at, read[part]) for part, at in known.items() if part in read}
             self._housekeeping.run(plan, behind)
