@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core.clock import Clock
@@ -19,10 +19,25 @@ _FIXED_SIZE = 8 + 8 + 4
 
 class Consumption:
     """Measures the records of one input partition. Chunk by chunk they are only counted; a sample
-    is looked at when many have come together, or `measure` is called."""
+    is looked at when many have come together, or `measure` is called.
 
-    def __init__(self, metrics: Recorder, source: str, topic: str, clock: Clock) -> None:
-        self._latency = metrics.distribution(catalogue.NODE_LATENCY, source)
+    How old they are then is taken for `terminal_nodes`, too, at which records end, as if all of
+    them came there. What really comes there is measured by Arrivals, which costs too much for the
+    lowest recording level.
+    """
+
+    def __init__(
+        self,
+        metrics: Recorder,
+        source: str,
+        topic: str,
+        clock: Clock,
+        terminal_nodes: Iterable[str] = (),
+    ) -> None:
+        self._latencies = [
+            metrics.distribution(catalogue.NODE_LATENCY, node)
+            for node in (source, *sorted(terminal_nodes))
+        ]
         self._processed = metrics.counter(catalogue.NODE_PROCESSED, source)
         self._records = metrics.counter(catalogue.RECORDS_CONSUMED, source, topic)
         self._bytes = metrics.counter(catalogue.BYTES_CONSUMED, source, topic)
@@ -32,8 +47,6 @@ class Consumption:
 
     def add(self, columns: Columns, timestamps: Sequence[int], count: int) -> None:
         """The first `count` records were processed; `timestamps` are those of the extractor."""
-        self._records.record(count)
-        self._processed.record(count)
         if self._backlog.add((columns, timestamps), count):
             self.measure()
 
@@ -46,12 +59,16 @@ class Consumption:
     def processed(self, timestamp: int) -> None:
         """A record of a queue was processed."""
         self._processed.record()
-        self._latency.record(self._clock.now_ms() - timestamp)
+        age = self._clock.now_ms() - timestamp
+        for latency in self._latencies:
+            latency.record(age)
 
     def measure(self) -> None:
         rows = self._backlog.rows
         if not rows:
             return
+        self._records.record(rows)
+        self._processed.record(rows)
         now = self._clock.now_ms()
         size = looked = 0
         for (columns, timestamps), part in self._backlog.take():
@@ -61,7 +78,9 @@ class Consumption:
             size += sum(map(len, filter(None, columns.values[part])))
             if columns.headers is not None:
                 size += sum(map(_size_of, columns.headers[part]))
-            self._latency.record_all([now - timestamp for timestamp in timestamps[part]])
+            ages = [now - timestamp for timestamp in timestamps[part]]
+            for latency in self._latencies:
+                latency.record_all(ages)
         self._bytes.record(rows * self._fixed_size + size * rows // looked)
 
 

@@ -108,7 +108,7 @@ class StreamTask:
         self._resolve_serde = SerdeResolver(spec.config)
         self._failures = FailureHandling(self.context, self.outbox)
         self.stores = self._build_stores(storage or InMemoryStorage())
-        self._wired = Wiring(
+        wiring = Wiring(
             topology=spec.topology,
             context=self.context,
             failures=self._failures,
@@ -121,9 +121,13 @@ class StreamTask:
             partitions_of=spec.partitions_of,
             schedule=self._schedule,
             topic_name=self._topic_name,
-        ).wire(spec.nodes)
+        )
+        self._wired = wiring.wire(spec.nodes)
         self._group = PartitionGroup(
-            [self._queue(part, name) for part, name in spec.inputs.items()],
+            [
+                RecordQueue(part, self._source(name), self._consumption(part, name, wiring))
+                for part, name in spec.inputs.items()
+            ],
             spec.config["max.task.idle.ms"],
         )
         self._production = Production(
@@ -388,9 +392,10 @@ class StreamTask:
         topic = self._changelogs[store]
         self.outbox.append((topic, self.id.partition, key, value, timestamp, tuple(headers)))
 
-    def _queue(self, partition: TopicPartition, source: str) -> RecordQueue:
-        consumption = Consumption(self.metrics, source, partition.topic, self.context.clock)
-        return RecordQueue(partition, self._source(source), consumption)
+    def _consumption(self, partition: TopicPartition, source: str, wiring: Wiring) -> Consumption:
+        measured_there = self.metrics.records(RecordingLevel.DEBUG)
+        ends = set[str]() if measured_there else wiring.terminal_processors(source)
+        return Consumption(self.metrics, source, partition.topic, self.context.clock, ends)
 
     def _source(self, name: str) -> Source:
         spec = self._spec.topology.nodes[name]

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from headrace.core.errors import ConfigError, StreamsError
+from headrace.metrics.level import RecordingLevel
 from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.failure import FailureHandling
 from headrace.runtime.operator import OperatorNode, OperatorTime, compile_operator
@@ -79,7 +80,7 @@ class Wiring:
                     process = compile_operator(spec.operator, node)
                     if not node.guards_itself:
                         process = _guarded(process, node.failed)
-                    if not children:
+                    if not children and self.context.metrics.records(RecordingLevel.DEBUG):
                         process = self._noting_arrivals(name, process, wired)
                     wired.functions[name] = process
         for node in reversed(nodes):
@@ -119,6 +120,13 @@ class Wiring:
             arrived(context.timestamp)
 
         return noting
+
+    def terminal_processors(self, name: str) -> set[str]:
+        """The processors at which records of a node end, other than sinks."""
+        children = self.topology.children(name)
+        if not children:
+            return {name} if isinstance(self.topology.nodes[name], ProcessorNode) else set()
+        return set().union(*map(self.terminal_processors, children))
 
     def _reaches_processor(self, name: str) -> bool:
         for child in self.topology.children(name):
