@@ -56,6 +56,6 @@ def test_small_pieces_that_are_not_looked_at_are_not_kept() -> None:
 
 def test_rows_that_take_turns_are_all_met() -> None:
     kinds = cycle("ab")
-    found = {kind for kind in sample([next(kinds) for _ in range(5000)])}
+    found = set(sample([next(kinds) for _ in range(5000)]))
     assert found == {"a", "b"}
     assert sample([1, 2, 3]) == [1, 2, 3]

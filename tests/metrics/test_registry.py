@@ -22,7 +22,9 @@ def one(values: dict[MetricName, MetricValue], name: str, **tags: str) -> Metric
     """The value of the only metric of that name and tags."""
     wanted = {(key.replace("_", "-"), value) for key, value in tags.items()}
     (value,) = (
-        value for metric, value in values.items() if metric.name == name and wanted <= {*metric.tags}
+        value
+        for metric, value in values.items()
+        if metric.name == name and wanted <= {*metric.tags}
     )
     return value
 

@@ -32,7 +32,14 @@ from headrace.metrics.catalogue import SENSORS
 from headrace.metrics.name import MetricName, MetricValue
 from headrace.metrics.sensor import SCOPES, STORE, Stat
 
-__all__ = ["CONTENT_TYPE_LATEST", "CRITICAL", "StreamsCollector", "exposition", "metric_name"]
+__all__ = [
+    "CONTENT_TYPE_LATEST",
+    "CRITICAL",
+    "STATES",
+    "StreamsCollector",
+    "exposition",
+    "metric_name",
+]
 
 CRITICAL = (
     ("commit-latency-avg", "stream-thread-metrics"),
@@ -54,7 +61,7 @@ _TOTALS = {
     if metric.stat in (Stat.TOTAL, Stat.SUM)
 }
 _INFO = ("version", "application-id")
-_STATES = (
+STATES = (
     "CREATED",
     "REBALANCING",
     "RUNNING",
@@ -130,5 +137,5 @@ def _described(texts: Mapping[str, str]) -> Iterable[Metric]:
     if facts:
         yield InfoMetricFamily("headrace", "The application", value=facts)
     if "state" in texts:
-        states = {state: state == texts["state"] for state in _STATES}
+        states = {state: state == texts["state"] for state in STATES}
         yield StateSetMetricFamily("headrace_state", "What the application is doing", value=states)
