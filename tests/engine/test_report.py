@@ -18,6 +18,7 @@ def test_a_report_goes_there_and_back() -> None:
         {"in": {"1": 9}},
         [measured],
         [("thread.poll-records", (), (1, 5, 5, 5))],
+        [("task.dropped-records", (), (2,))],
         2,
         {"x": 1.5},
     )

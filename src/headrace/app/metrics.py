@@ -19,6 +19,9 @@ from headrace.metrics.registry import Registry
 from headrace.topology.nodes import ProcessorNode
 from headrace.topology.topology import Topology
 
+_GLOBAL = "global"
+"""Stands for the task id where there are global stores."""
+
 _STATES = tuple(State)
 
 
@@ -49,7 +52,8 @@ class ApplicationMetrics:
         """The tasks were shared out; those of before may be gone."""
         self._plan = plan
         threads = [self._thread(slot) for slot in range(plan.slots)]
-        self._registry.retain(threads=threads, tasks=[str(task.id) for task in plan.tasks])
+        tasks = [*(str(task.id) for task in plan.tasks), _GLOBAL]
+        self._registry.retain(threads=threads, tasks=tasks)
         now = _now_ms()
         for thread in threads:
             self._registry.set(catalogue.THREAD_START_TIME, now, thread)
@@ -68,6 +72,7 @@ class ApplicationMetrics:
         for report in reports:
             thread = self._thread(report.slot)
             self._registry.add(report.thread_metrics, now, thread=thread)
+            self._registry.add(report.global_metrics, now, thread=thread, task=_GLOBAL)
             self._registry.add(report.metrics, now, thread=thread, task=report.task)
 
     def thread_failed(self) -> None:

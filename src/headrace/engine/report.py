@@ -66,6 +66,8 @@ class TaskReport:
     """What the task has measured since its last report, in whichever process that was."""
     thread_metrics: list[Measurement] = field(default_factory=list)
     """The same of its slot, in the first report of a batch."""
+    global_metrics: list[Measurement] = field(default_factory=list)
+    """The same of the global stores that the slot brought up to date, in the first report."""
     restored: int = 0
     steps: dict[str, float] = field(default_factory=dict)
     failure: Failure | None = None
@@ -78,7 +80,7 @@ class TaskReport:
         fields: dict[str, Any] = orjson.loads(text)
         if fields["failure"] is not None:
             fields["failure"] = Failure(**fields["failure"])
-        for measured in ("metrics", "thread_metrics"):
+        for measured in ("metrics", "thread_metrics", "global_metrics"):
             fields[measured] = [
                 (key, tuple(tags), tuple(values)) for key, tags, values in fields[measured]
             ]

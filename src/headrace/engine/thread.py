@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from headrace.kafka.positions import Position
 from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from headrace.metrics.level import RecordingLevel
-from headrace.metrics.recorder import Measurement
 from headrace.runtime.stores.storage import StorageError
 from headrace.state.directory import StateDirectory
 from headrace.state.task_state import TaskState
@@ -275,12 +275,17 @@ class StreamThread:
         created, closed = self._worker.take_turnover()
         metrics.task_created.record(created)
         metrics.task_closed.record(closed)
-        return [
-            self._report(task, metrics.take() if number == 0 else [])
-            for number, task in enumerate(self._open.values())
-        ]
+        reports = [self._report(task) for task in self._open.values()]
+        if reports:
+            shared = self._worker.global_state
+            reports[0] = replace(
+                reports[0],
+                thread_metrics=metrics.take(),
+                global_metrics=[] if shared is None else shared.take_measurements(),
+            )
+        return reports
 
-    def _report(self, task: ActiveTask, thread_metrics: list[Measurement]) -> TaskReport:
+    def _report(self, task: ActiveTask) -> TaskReport:
         assert task.task is not None
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in task.task.positions.items():
@@ -292,9 +297,8 @@ class StreamThread:
             task.records,
             positions,
             task.take_measurements(),
-            thread_metrics,
-            task.restored,
-            self._steps.milliseconds,
+            restored=task.restored,
+            steps=self._steps.milliseconds,
         )
 
     # When it fails
