@@ -15,6 +15,7 @@ from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.report import TaskReport
 from headrace.metrics.level import RecordingLevel
 from headrace.metrics.name import MetricValue
+from headrace.metrics.prometheus import exposition
 from headrace.metrics.task import TaskMetrics
 
 CONFIG = StreamsConfig({"application.id": "shop", "bootstrap.servers": "kafka:9092"})
@@ -27,14 +28,14 @@ def topology() -> StreamsBuilder:
     return builder
 
 
-def plan(partitions: int) -> Plan:
+def plan(partitions: int, slots: int = 2) -> Plan:
     built = topology().build()
     nodes = tuple(built.nodes)
     tasks = tuple(
         TaskPlan(TaskId(0, number), nodes, {TopicPartition("in", number): nodes[0]})
         for number in range(partitions)
     )
-    return Plan(1, built, CONFIG, tasks, None, {}, {}, 2)
+    return Plan(1, built, CONFIG, tasks, None, {}, {}, slots)
 
 
 class Application:
@@ -133,3 +134,13 @@ def test_a_restore_that_is_under_way(application: Application) -> None:
     assert application.value("active-restoring-tasks", thread_id="shop-0") == 0
     application.restoration.on_event(["restore_ended", *changelog, 100])
     assert application.value("active-restoring-tasks", thread_id="shop-1") == 0
+
+
+def test_a_new_plan_leaves_nothing_twice(application: Application) -> None:
+    for slots in (2, 1):
+        application.metrics.planned(plan(2, slots))
+        application.metrics.add([report("0_0", 0, 1), report("0_1", slots - 1, 1)])
+        lines = exposition(application.metrics.values()).decode().splitlines()
+        series = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+        assert len(series) == len(set(series))
+    assert application.value("restore-remaining-records-total", task_id="0_1") == 0

@@ -103,8 +103,14 @@ def test_what_is_no_more_is_forgotten() -> None:
     assert {name.tag("task-id") for name in values} == {None, "0_0"}
     assert {name.tag("thread-id") for name in values} == {None, "app-0"}
     assert one(values, "state") == "RUNNING"
-    metrics.remove(catalogue.CLIENT_INFO["state"])
-    assert "state" not in {name.name for name in metrics.values(0)}
+
+
+def test_a_gauge_can_be_replaced_as_a_whole() -> None:
+    metrics = registry()
+    for lags in ({"0": 1, "1": 2}, {"1": 3}):
+        values = {("app", "in", partition): lag for partition, lag in lags.items()}
+        metrics.replace(catalogue.RECORDS_LAG, values)
+    assert {name.tag("partition"): lag for name, lag in metrics.values(0).items()} == {"1": 3}
 
 
 def test_a_sensor_has_one_key_and_its_metrics_one_name_each() -> None:

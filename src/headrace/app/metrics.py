@@ -81,10 +81,13 @@ class ApplicationMetrics:
 
     def lag(self, lags: Mapping[TopicPartition, int]) -> None:
         """How many records of each partition are not processed yet."""
-        self._registry.remove(catalogue.RECORDS_LAG)
-        for (topic, partition), lag in lags.items():
-            tags = self._client_id, topic, str(partition)
-            self._registry.set(catalogue.RECORDS_LAG, lag, *tags)
+        self._registry.replace(
+            catalogue.RECORDS_LAG,
+            {
+                (self._client_id, topic, str(partition)): lag
+                for (topic, partition), lag in lags.items()
+            },
+        )
 
     def dropped(self, tasks: Iterable[str]) -> dict[str, int]:
         """How many records each task has dropped."""
@@ -115,11 +118,17 @@ class ApplicationMetrics:
             if task is not None:
                 remaining[task] += store.end - store.offset
                 restoring[plan.slot_of[task]].add(task)
-        for task, records in remaining.items():
-            thread = self._thread(plan.slot_of[task])
-            self._registry.set(catalogue.RESTORE_REMAINING, records, thread, str(task))
-        for slot, tasks in restoring.items():
-            self._registry.set(catalogue.RESTORING_TASKS, len(tasks), self._thread(slot))
+        self._registry.replace(
+            catalogue.RESTORE_REMAINING,
+            {
+                (self._thread(plan.slot_of[task]), str(task)): records
+                for task, records in remaining.items()
+            },
+        )
+        self._registry.replace(
+            catalogue.RESTORING_TASKS,
+            {(self._thread(slot),): len(tasks) for slot, tasks in restoring.items()},
+        )
 
     def _thread(self, slot: int) -> str:
         return f"{self._config.application_id}-{slot}"

@@ -25,6 +25,12 @@ What `streams.metrics()` has, under the names, groups and tags of Kafka Streams.
 [monitoring](monitoring/README.md) has a dashboard and alert rules for Prometheus.
 
 ```python
+from headrace import KafkaStreams, StreamsBuilder
+
+builder = StreamsBuilder()
+builder.stream("orders").to("copies")
+streams = KafkaStreams(builder.build(), application_id="shop", bootstrap_servers="localhost:9092")
+
 for name, value in streams.metrics().items():
     print(name.group, name.name, dict(name.tags), value)
 ```

@@ -47,10 +47,13 @@ class Registry:
             series = self._of(sensor, *tags)
             series.tags, series.value = tags, value
 
-    def remove(self, sensor: Sensor) -> None:
-        """Forget all values of a sensor."""
+    def replace(self, sensor: Sensor, values: Mapping[tuple[str, ...], MetricValue]) -> None:
+        """All values of a gauge, by their tags; those of before are forgotten."""
         with self._lock:
             self._series = {key: one for key, one in self._series.items() if key[0] != sensor.key}
+            for tags, value in values.items():
+                series = self._of(sensor, *tags)
+                series.tags, series.value = tags, value
 
     def retain(self, *, threads: Collection[str], tasks: Collection[str]) -> None:
         """Forget the threads and tasks that are no more."""
