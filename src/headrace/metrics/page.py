@@ -53,8 +53,9 @@ for name, value in streams.metrics().items():
   (`rocksdb-window-state`) and `store`.
 - **OpenTelemetry** has the same with dots: `headrace.thread.commit-latency-avg`.
 
-What is not here: statistics of RocksDB, as stores are LMDB; standby tasks; metrics of the Kafka
-clients but for the lag.
+What Kafka Streams has and is not here: statistics of RocksDB, as stores are LMDB; standby tasks;
+metrics of the Kafka clients but for the lag; `enforced-processing`, `idempotent-update-skip`,
+`active-buffer-count`, `oldest-iterator-open-since-ms`; sensors of your own.
 """
 
 _TITLES: dict[Scope, tuple[str, str]] = {

@@ -123,10 +123,16 @@ class Wiring:
 
     def terminal_processors(self, name: str) -> set[str]:
         """The processors at which records of a node end, other than sinks."""
-        children = self.topology.children(name)
-        if not children:
-            return {name} if isinstance(self.topology.nodes[name], ProcessorNode) else set()
-        return set().union(*map(self.terminal_processors, children))
+        ends, seen, waiting = set[str](), {name}, [name]
+        while waiting:
+            node = waiting.pop()
+            children = set(self.topology.children(node)) - seen
+            seen |= children
+            waiting += children
+            is_end = not self.topology.children(node)
+            if is_end and isinstance(self.topology.nodes[node], ProcessorNode):
+                ends.add(node)
+        return ends
 
     def _reaches_processor(self, name: str) -> bool:
         for child in self.topology.children(name):
