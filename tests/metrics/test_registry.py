@@ -108,8 +108,10 @@ def test_what_is_no_more_is_forgotten() -> None:
 def test_a_gauge_can_be_replaced_as_a_whole() -> None:
     metrics = registry()
     for lags in ({"0": 1, "1": 2}, {"1": 3}):
-        values = {("app", "in", partition): lag for partition, lag in lags.items()}
-        metrics.replace(catalogue.RECORDS_LAG, values)
+        metrics.replace(
+            catalogue.RECORDS_LAG,
+            {("app", "in", partition): lag for partition, lag in lags.items()},
+        )
     assert {name.tag("partition"): lag for name, lag in metrics.values(0).items()} == {"1": 3}
 
 
