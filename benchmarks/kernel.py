@@ -35,7 +35,8 @@ from headrace import StreamsBuilder, TimeWindows, Topology, serdes
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TaskId, TopicPartition
-from headrace.runtime.task import Columns, StreamTask, TaskSpec
+from headrace.runtime.columns import Columns
+from headrace.runtime.task import StreamTask, TaskSpec
 
 Loop = Callable[[Columns], "list[Any]"]
 

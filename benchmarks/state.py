@@ -27,7 +27,7 @@ from typing import Any
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TaskId
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import TaskContext
 from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
 from headrace.serdes import long, string
@@ -57,7 +57,7 @@ def changelog(keys: int) -> list[tuple[bytes, bytes, int, tuple[()]]]:
 
 
 def make_store(state: TaskState) -> Any:
-    context = TaskContext(TaskId(0, 0), StreamsConfig(), ManualClock(0), Metrics())
+    context = TaskContext(TaskId(0, 0), StreamsConfig(), ManualClock(0), TaskMetrics())
     return build_store(
         SPEC,
         StoreEnvironment(

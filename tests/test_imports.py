@@ -12,7 +12,8 @@ from headrace import serdes, stores, testing, timestamps
 def test_importing_headrace_loads_no_engine_and_no_optional_package() -> None:
     code = (
         "import sys, headrace, headrace.testing; "
-        "print(*sorted({'pyspark', 'confluent_kafka', 'pydantic', 'pytest'} & set(sys.modules)))"
+        "print(*sorted({'pyspark', 'confluent_kafka', 'pydantic', 'pytest', 'prometheus_client', "
+        "'opentelemetry'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

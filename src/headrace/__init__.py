@@ -29,6 +29,7 @@ from headrace.core.errors import (
     UnknownPartitionError,
     UnknownStoreError,
 )
+from headrace.core.json_logs import JsonFormatter
 from headrace.core.record import (
     ConsumerRecord,
     FixedKeyRecord,
@@ -60,6 +61,7 @@ from headrace.dsl import (
     TimeWindowedKStream,
     with_key,
 )
+from headrace.metrics.name import MetricName
 from headrace.serde.serde import Serde
 from headrace.topology.nodes import AutoOffsetReset
 from headrace.topology.processor import (
@@ -125,6 +127,7 @@ __all__ = [
     "Headers",
     "HeadraceError",
     "JoinWindows",
+    "JsonFormatter",
     "KGroupedStream",
     "KGroupedTable",
     "KStream",
@@ -132,6 +135,7 @@ __all__ = [
     "KafkaStreams",
     "LockError",
     "Materialized",
+    "MetricName",
     "MissingTopicError",
     "NotStartedError",
     "NullArgumentError",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 
@@ -107,3 +108,16 @@ def test_on_a_terminal_the_status_is_kept_up_to_date(
     assert result.exit_code == 0, result.output
     assert "7 records" in result.stderr
     assert " RUNNING " in result.stderr
+
+
+def test_logs_as_json(
+    headrace: Headrace, modules: Callable[[str, str], None], ran: list[KafkaStreams]
+) -> None:
+    modules("shop", SHOP)
+    result = headrace("run", "shop:builder", "-a", "shop", "-b", "kafka:1", "--log-format", "json")
+    assert result.exit_code == 0, result.output
+    assert ran[0].config["log.format"] == "json"
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert lines[0]["message"].startswith("RUNNING, 0 tasks, 7 records")
+    assert lines[-1]["message"] == "shop stopped after 7 records"
+    assert headrace("run", "shop:builder", "--log-format", "xml").exit_code == 1

@@ -14,10 +14,8 @@ from headrace.engine.report import TaskReport
 
 RUNNING = Status(
     State.RUNNING,
-    tasks={
-        name: TaskReport(name, slot, "worker", 5, metrics={"dropped-records-total": 2})
-        for slot, name in enumerate(["0_10", "0_2"])
-    },
+    tasks={name: TaskReport(name, slot, "worker", 5) for slot, name in enumerate(["0_10", "0_2"])},
+    dropped={"0_2": 7},
     records_total=1234567,
     rate=2345.6,
     lag=42,
@@ -58,6 +56,7 @@ def test_a_panel() -> None:
     assert "1,234,567 records" in text
     assert "lag 42" in text
     assert text.index("0_2 ") < text.index("0_10 ")
+    assert ["0_2", "1", "5", "7", "0"] in [row.split() for row in text.splitlines()]
     assert "restoring" not in text
 
 

@@ -180,7 +180,7 @@ class FakeApplication:
                         2 * (part.id == 0),
                         inputs,
                         part.stores,
-                        {"dropped-records-total": 0.0},
+                        0,
                     )
                 )
         return tasks

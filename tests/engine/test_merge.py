@@ -10,7 +10,7 @@ import pytest
 from headrace.core.record import ConsumerRecord, TopicPartition
 from headrace.engine.chunk import Chunk, rows
 from headrace.engine.merge import InputMerge
-from headrace.runtime.task import Columns
+from headrace.runtime.columns import Columns
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 

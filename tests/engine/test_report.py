@@ -9,8 +9,18 @@ from headrace.engine.report import Failure, TaskReport
 
 
 def test_a_report_goes_there_and_back() -> None:
+    measured = ("processor_node.record-e2e-latency", ("source",), (3, 12, 1, 9.5))
     report = TaskReport(
-        "0_1", 1, "host:7", 3, {"in": {"1": 9}}, {"process-total": 3}, 2, {"x": 1.5}
+        "0_1",
+        1,
+        "host:7",
+        3,
+        {"in": {"1": 9}},
+        [measured],
+        [("thread.poll-records", (), (1, 5, 5, 5))],
+        [("task.dropped-records", (), (2,))],
+        2,
+        {"x": 1.5},
     )
     assert TaskReport.from_json(report.to_json()) == report
 

@@ -159,7 +159,7 @@ def _workers() -> list[Process]:
     found = {process.pid: process for process in of_session(os.getsid(0))}
 
     def descent(process: Process) -> list[Process]:
-        line = []
+        line: list[Process] = []
         while (parent := found.get(process.parent)) is not None and len(line) < 9:
             line.append(parent)
             process = parent

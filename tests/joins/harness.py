@@ -10,7 +10,7 @@ import headrace.runtime.operators  # noqa: F401  (registers the compilers)
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import NO_HEADERS, Header, TaskId, ValueAndTimestamp, VersionedRecord
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import Process, RecordContext, TaskContext
 from headrace.runtime.operator import OperatorNode, compile_operator
 from headrace.serde.outer_join import OuterJoinKey, OuterJoinValue
@@ -39,7 +39,7 @@ class Rig:
         self, stores: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
     ) -> None:
         self.clock = ManualClock(1_000_000)
-        self.context = TaskContext(TaskId(0, 0), StreamsConfig(settings), self.clock, Metrics())
+        self.context = TaskContext(TaskId(0, 0), StreamsConfig(settings), self.clock, TaskMetrics())
         self.stores = dict(stores or {})
         self.times: dict[str, Any] = {}
         self.outputs: list[Output] = []

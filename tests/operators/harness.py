@@ -19,7 +19,8 @@ from headrace.core.record import (
     VersionedRecord,
 )
 from headrace.core.windowed import Window, Windowed
-from headrace.metrics.registry import Metrics
+from headrace.metrics.level import RecordingLevel
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import RecordContext, TaskContext
 from headrace.runtime.operator import OperatorNode, compile_operator
 from headrace.serde.serde import Serde
@@ -299,7 +300,9 @@ class Bench:
         stores_of: Callable[[Bench], list[Any]] | None = None,
     ) -> None:
         self.clock = ManualClock(0)
-        self.context = TaskContext(TaskId(0, 0), StreamsConfig(config), self.clock, Metrics())
+        self.context = TaskContext(
+            TaskId(0, 0), StreamsConfig(config), self.clock, TaskMetrics(RecordingLevel.DEBUG)
+        )
         self.out: list[Out] = []
         self.out_of: dict[str, list[Out]] = {name: [] for name in children}
         for store in stores:

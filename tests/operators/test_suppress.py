@@ -7,6 +7,7 @@ import pytest
 from headrace.core.errors import StreamsError
 from headrace.core.record import Change
 from headrace.core.windowed import Window, Windowed
+from headrace.metrics import catalogue
 from headrace.topology.operators import BufferFull, Suppress, SuppressTime
 
 from .harness import HEADERS, Bench, Out, SuppressBuffer
@@ -29,7 +30,7 @@ def test_a_row_is_let_through_with_its_last_update_once_it_has_waited() -> None:
     assert suppress.feed("a", Change(2, 1), 3, HEADERS) == []
     assert suppress.feed("b", Change(1), 14) == []
     assert suppress.feed("b", Change(2), 15) == [Out("a", Change(2, 1), 3, HEADERS)]
-    assert suppress.context.metrics.of_node("suppression-emit-total", "node").total == 1
+    assert suppress.context.metrics.counter(catalogue.SUPPRESSION_EMIT, "node").total == 1
 
 
 def test_without_waiting_every_update_goes_on() -> None:

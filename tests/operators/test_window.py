@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.core.record import Change
 from headrace.core.windowed import LONG_MAX, Window, Windowed
+from headrace.metrics import catalogue
 from headrace.topology.operators import StreamWindowAggregate
 from headrace.topology.windows import EmitStrategy, TimeWindows, UnlimitedWindows
 
@@ -112,8 +113,7 @@ class TestEmitOnClose:
             Out(window("a", 10), Change((3,)), 11),
             Out(window("x", 10), Change((4,)), 12),
         ]
-        name = "window-aggregate-final-emit-total"
-        assert bench.context.metrics.of_node(name, "node").total == 4
+        assert bench.context.metrics.counter(catalogue.FINAL_EMIT, "node").total == 4
 
     def test_the_close_time_is_kept_for_a_restart(self) -> None:
         bench = self.bench()

@@ -27,10 +27,11 @@ from headrace import (
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import ConsumerRecord, TaskId, TopicPartition, ValueAndTimestamp
+from headrace.runtime.columns import Columns
 from headrace.runtime.global_task import GlobalTask
 from headrace.runtime.punctuation import NEVER
 from headrace.runtime.stores import InMemoryStorage
-from headrace.runtime.task import Columns, StreamTask, TaskSpec
+from headrace.runtime.task import StreamTask, TaskSpec
 from headrace.testing import TopologyTestDriver
 
 TEXT = serdes.string()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from headrace.app.status import FailureSeen, Status
 from headrace.core.record import ConsumerRecord
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
+from headrace.metrics.name import MetricName, MetricValue
 from headrace.query.local_state import LocalState
 from headrace.server.gate import Access
 from headrace.server.web import web
@@ -72,11 +74,8 @@ class FakeStreams:
         part = TopicPartition("in", 0)
         return Status(
             self.state,
-            {
-                "0_0": TaskReport(
-                    "0_0", 0, "worker-1", 3, metrics={"dropped-records-total": 2}, restored=7
-                )
-            },
+            {"0_0": TaskReport("0_0", 0, "worker-1", 3, restored=7)},
+            dropped={"0_0": 2},
             records_total=4,
             rate=1.25,
             lag=5,
@@ -93,6 +92,13 @@ class FakeStreams:
                 FailureSeen(2000, "ProcessingError", "Boom in /home/me/x.py", "0_0", "worker-1"),
             ),
         )
+
+    def metrics(self) -> dict[MetricName, MetricValue]:
+        tags = (("thread-id", "app-0"), ("task-id", "0_0"))
+        return {
+            MetricName("dropped-records-total", "stream-task-metrics", tags, "Dropped."): 2.0,
+            MetricName("dropped-records-rate", "stream-task-metrics", tags, "Lately."): nan,
+        }
 
     def local_state(self) -> LocalState:
         match self.state:

@@ -158,3 +158,20 @@ def test_readers_see_only_what_was_committed(state: TaskState) -> None:
         environment.begin() as snapshot,
     ):
         assert snapshot.get(b"a", db=environment.open_db(b"0", txn=snapshot)) == b"1"
+
+
+def test_sizes_of_stores(state: TaskState) -> None:
+    assert state.sizes() == {}
+    state.map("a").put(b"k", b"v")
+    state.map("a").put(b"x" * 600, b"a long key")
+    for segment in ("w/0", "w/60000"):
+        for number in range(100):
+            state.map(segment).put(b"%d" % number, b"v" * 100)
+    assert state.sizes() == {}  # what is not committed doesn't count
+    state.commit(CHECKPOINT, {})
+    sizes = state.sizes()
+    assert {name: entries for name, (entries, _) in sizes.items()} == {"a": 2, "w": 200}
+    assert sizes["w"][1] > 200 * 100
+    assert sizes["a"][1] < sizes["w"][1]
+    state.release()
+    assert state.sizes() == {}

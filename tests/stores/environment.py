@@ -8,7 +8,7 @@ from typing import Any
 from headrace.core.clock import ManualClock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import NO_HEADERS, Header, TaskId
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import RecordContext, TaskContext
 from headrace.runtime.stores import (
     ChangelogRecord,
@@ -35,7 +35,7 @@ class Task:
         self, budget: int = 10_000_000, storage: Storage | None = None, **settings: Any
     ) -> None:
         config = StreamsConfig({key.replace("_", "."): value for key, value in settings.items()})
-        self.context = TaskContext(TaskId(0, 0), config, ManualClock(0), Metrics())
+        self.context = TaskContext(TaskId(0, 0), config, ManualClock(0), TaskMetrics())
         self.cache = RecordCache(budget, self.context)
         self.changelog: list[ChangelogRecord] = []
         self.environment = StoreEnvironment(

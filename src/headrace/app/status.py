@@ -39,6 +39,8 @@ class Status:
     lag: int | None = None
     batches: int = 0
     batch_ms: float = 0.0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Dropped records, by task."""
     restoring: tuple[Restoring, ...] = ()
     last_error: str | None = None
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from headrace.app.metadata import (
     TaskMetadata,
     ThreadMetadata,
 )
+from headrace.app.metrics import ApplicationMetrics
 from headrace.app.places import ClusterPlaces
 from headrace.app.restoration import Restoration, StateRestoreListener
 from headrace.app.status import Progress, Status
@@ -32,6 +33,7 @@ from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
+from headrace.metrics.name import MetricName, MetricValue
 from headrace.query.local_state import GLOBAL, LocalState
 from headrace.query.request import StateQueryRequest, StateQueryResult, answer
 from headrace.query.stores import ReadOnlyStore, check_type, type_of
@@ -82,6 +84,9 @@ class KafkaStreams:
         self._lifecycle = Lifecycle()
         self._progress = Progress()
         self._restoration = Restoration()
+        self._metrics = ApplicationMetrics(
+            topology, self.config, self._lifecycle, self._restoration
+        )
         self._handler: ExceptionHandler = shut_down
         self._supervision: Supervision | None = None
         self._server: Service | None = None
@@ -105,6 +110,7 @@ class KafkaStreams:
             self._session,
             self._lifecycle,
             self._progress,
+            self._metrics,
             self._restoration,
             self._handler,
             None if self._server is None else self._host(),
@@ -320,6 +326,7 @@ class KafkaStreams:
             lag=progress.lag,
             batches=progress.batches,
             batch_ms=progress.batch_ms,
+            dropped=self._metrics.dropped(progress.tasks),
             restoring=self._restoration.stores(),
             last_error=None if self.error is None else str(self.error),
             positions=dict(progress.positions),
@@ -328,6 +335,13 @@ class KafkaStreams:
             task_rates=rates,
             failures=tuple(progress.failures),
         )
+
+    def metrics(self) -> dict[MetricName, MetricValue]:
+        """All metrics under Kafka Streams' names, as they are now (docs/metrics.md has the list).
+
+        What was not measured lately is NaN, or a rate of 0.
+        """
+        return self._metrics.values()
 
     def metadata_for_local_threads(self) -> tuple[ThreadMetadata, ...]:
         """The slots, and which tasks and partitions each has."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.app.housekeeping import Housekeeping
 from headrace.app.lifecycle import Lifecycle, State
 from headrace.app.metadata import HostInfo
+from headrace.app.metrics import ApplicationMetrics
 from headrace.app.nodes import Nodes
 from headrace.app.restoration import Restoration
 from headrace.app.status import Progress
@@ -70,6 +71,7 @@ class Supervision:
         session: SparkSession | None,
         lifecycle: Lifecycle,
         progress: Progress,
+        metrics: ApplicationMetrics,
         restoration: Restoration,
         handler: ExceptionHandler,
         server: HostInfo | None,
@@ -84,6 +86,7 @@ class Supervision:
         self._owns_session = session is None
         self._lifecycle = lifecycle
         self._progress = progress
+        self._metrics = metrics
         self._restoration = restoration
         self._handler = handler
         self._clients = Clients(ClientSettings(config))
@@ -142,8 +145,10 @@ class Supervision:
                     self._progress.failed_with(error)
                 if isinstance(error, BrokerError) and error.retriable:
                     error = self._after_waiting(error)
-                if error is not None and not self._goes_on(error):
-                    break
+                if error is not None:
+                    self._metrics.thread_failed()
+                    if not self._goes_on(error):
+                        break
                 error = None
         except Exception as unexpected:  # a handler that raises, for example
             error = unexpected
@@ -177,6 +182,7 @@ class Supervision:
         self._check_topics()
         self.plan = plan = self._launch.plan(cores)
         self._launch.wait_until_free(self._closing)
+        self._metrics.planned(plan)
         positions = self._launch.claim(plan)
         self._claimed_at = time.monotonic()
         query = SlotQuery(
@@ -187,6 +193,7 @@ class Supervision:
             raise error
         self.nodes.planned(plan)
         self.nodes.ran(warmed_up)
+        self._metrics.add(warmed_up)
         self._progress.positions.update(positions)
         query.start(positions)
         if self.local_state is not None:
@@ -230,6 +237,7 @@ class Supervision:
             self._failing_since = None
             self.nodes.ran(reports)
             self._progress.add(reports, milliseconds)
+            self._metrics.add(reports)
         else:
             self._progress.failed(reports)
         return self._batch_error is None and not self._must_stop()
@@ -333,9 +341,12 @@ class Supervision:
             known = self._progress.positions
             read = query.completed()
             # A partition may end in marks of transactions, behind the last record.
-            self._progress.lag = sum(
-                max(0, end - max(known[part], read.get(part, 0))) for part, end in ends.items()
-            )
+            lags = {
+                part: max(0, end - max(known[part], read.get(part, 0)))
+                for part, end in ends.items()
+            }
+            self._progress.lag = sum(lags.values())
+            self._metrics.lag(lags)
             # Batches read what was committed before them too, and drop it: it must still be there.
             behind = {part: min(at, read[part]) for part, at in known.items() if part in read}
             self._housekeeping.run(plan, behind)

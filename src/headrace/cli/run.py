@@ -13,7 +13,7 @@ import typer
 
 from headrace.cli.options import ApplicationId, ConfigFile, Servers, Settings, configuration
 from headrace.cli.target import Target, application_of
-from headrace.cli.terminal import count, err, note
+from headrace.cli.terminal import count, err, log_to_stderr, note
 
 if TYPE_CHECKING:
     from headrace.app.status import Status
@@ -30,6 +30,11 @@ Server = Annotated[
     ),
 ]
 
+LogFormat = Annotated[
+    str | None,
+    typer.Option("--log-format", metavar="text|json", help="The setting log.format."),
+]
+
 _LOG_EVERY_S = 10.0
 _LOG_IDLE_EVERY_S = 60.0
 
@@ -41,22 +46,29 @@ def run(
     servers: Servers = None,
     application_id: ApplicationId = None,
     server: Server = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Run a topology on Kafka and Spark until Ctrl-C, and show its status.
 
     Ends with code 0 when it was stopped, 1 when it failed.
     """
+    if server is not None:
+        settings = [*(settings or []), f"application.server={server}"]
+    if log_format is not None:
+        settings = [*(settings or []), f"log.format={log_format}"]
+    streams = application_of(target, configuration(config, settings, servers, application_id))
+    as_json = streams.config["log.format"] == "json"
+    if as_json:
+        log_to_stderr(logging.getLogger().level, as_json=True)
     if not log.isEnabledFor(logging.INFO):
         logging.getLogger("headrace").setLevel(logging.INFO)
         logging.getLogger("headrace.kafka.client").setLevel(logging.ERROR)
-    if server is not None:
-        settings = [*(settings or []), f"application.server={server}"]
-    streams = application_of(target, configuration(config, settings, servers, application_id))
-    show = _live if err.is_terminal else _logged
+    show = _live if err.is_terminal and not as_json else _logged
     with show(streams):
         streams.run()
     processed = count(streams.status().records_total, "record")
-    note(f"{streams.config.application_id} stopped after {processed}")
+    tell = log.info if as_json else note
+    tell(f"{streams.config.application_id} stopped after {processed}")
 
 
 @contextmanager

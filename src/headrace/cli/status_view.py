@@ -98,7 +98,7 @@ def _tasks(status: Status) -> Table:
         table.add_column(title, justify="left" if title in ("task", "thread") else "right")
     tasks = sorted(status.tasks.values(), key=lambda task: _task_order(task.task))
     for task in tasks[:_MOST_ROWS]:
-        dropped = task.metrics.get("dropped-records-total", 0)
+        dropped = status.dropped.get(task.task, 0)
         table.add_row(
             task.task, str(task.slot), f"{task.records:,}", f"{dropped:,}", f"{task.restored:,}"
         )

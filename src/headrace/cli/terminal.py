@@ -20,6 +20,7 @@ from headrace.core.errors import (
     SerializationError,
     TopologyError,
 )
+from headrace.core.json_logs import JsonFormatter
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -77,10 +78,14 @@ def show_error(error: HeadraceError) -> None:
         err.print(f"headrace: {title}: {error}", markup=False, soft_wrap=True)
 
 
-def log_to_stderr(level: int) -> None:
-    """Show what is logged, in the same place as everything else that people read."""
+def log_to_stderr(level: int, *, as_json: bool = False) -> None:
+    """Show what is logged, in the same place as everything else that people read; or as lines of
+    JSON, for machines."""
     handler: logging.Handler
-    if err.is_terminal:
+    if as_json:
+        handler = logging.StreamHandler()
+        handler.setFormatter(JsonFormatter())
+    elif err.is_terminal:
         from rich.logging import RichHandler
 
         handler = RichHandler(console=err, show_path=False, log_time_format="%H:%M:%S")

@@ -11,12 +11,19 @@ class Clock(Protocol):
         """Milliseconds since the epoch."""
         ...
 
+    def nanoseconds(self) -> int:
+        """Of no particular beginning: to tell how long something takes."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def nanoseconds(self) -> int:
+        return time.perf_counter_ns()
 
 
 class ManualClock:
@@ -27,6 +34,9 @@ class ManualClock:
 
     def now_ms(self) -> int:
         return self._now_ms
+
+    def nanoseconds(self) -> int:
+        return self._now_ms * 1_000_000
 
     def advance(self, by_ms: int) -> None:
         self._now_ms += by_ms

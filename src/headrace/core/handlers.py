@@ -85,6 +85,17 @@ class ErrorContext(NamedTuple):
         where = RecordMetadata(self.topic, self.partition, self.offset)
         return f"{self.node} at {where} (task {self.task_id})"
 
+    def log_fields(self) -> dict[str, Any]:
+        """Where it happened, for structured logs."""
+        return {
+            "task_id": str(self.task_id),
+            "node": self.node,
+            "stage": self.stage.value,
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+        }
+
     def dead_letters(
         self, error: BaseException, topic: str | None = None
     ) -> tuple[ProducerRecord, ...]:
@@ -104,13 +115,17 @@ Handler = Callable[[ErrorContext, Any, Exception], Response]
 
 def log_and_fail(context: ErrorContext, record: Any, error: Exception) -> Response:
     """Stop processing. The default everywhere."""
-    log.error("Failed to %s in %s: %r", context.stage.value, context, error)
+    what, where = context.stage.value, context.log_fields()
+    log.error("Failed to %s in %s: %r", what, context, error, extra=where)
     return Response.fail(context.dead_letters(error))
 
 
 def log_and_continue(context: ErrorContext, record: Any, error: Exception) -> Response:
     """Skip the record; it is counted as dropped."""
-    log.warning("Failed to %s in %s, skipping: %r", context.stage.value, context, error)
+    what = context.stage.value
+    log.warning(
+        "Failed to %s in %s, skipping: %r", what, context, error, extra=context.log_fields()
+    )
     return Response.resume(context.dead_letters(error))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from headrace.runtime.task import Columns
+from headrace.runtime.columns import Columns
 
 
 class Chunk(NamedTuple):

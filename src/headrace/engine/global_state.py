@@ -11,6 +11,7 @@ from headrace.engine.clients import Clients
 from headrace.engine.identity import identity
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.restore import Listener
+from headrace.metrics.recorder import Measurement
 from headrace.runtime.global_task import GlobalTask
 from headrace.state.checkpoint import Checkpoint
 from headrace.state.directory import StateDirectory
@@ -57,6 +58,10 @@ class GlobalState:
             raise
         self._state.share()
         return self._task.stores
+
+    def take_measurements(self) -> list[Measurement]:
+        """What was measured since the last call."""
+        return [] if self._task is None else self._task.take_measurements()
 
     def close(self) -> None:
         self._task = None

@@ -10,7 +10,8 @@ from itertools import repeat
 from headrace.core.record import NO_HEADERS, ConsumerRecord, TopicPartition
 from headrace.engine.chunk import Chunk, rows
 from headrace.engine.clients import Clients
-from headrace.runtime.task import Columns, StreamTask
+from headrace.runtime.columns import Columns
+from headrace.runtime.task import StreamTask
 
 _READ_AHEAD = 1000
 _REST_AFTER = 20_000

@@ -11,6 +11,7 @@ import orjson
 
 from headrace.core import errors
 from headrace.core.errors import HeadraceError, StreamsError
+from headrace.metrics.recorder import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,12 @@ class TaskReport:
     records: int = 0
     positions: dict[str, dict[str, int]] = field(default_factory=dict)
     """Committed offsets, by topic and partition."""
-    metrics: dict[str, int] = field(default_factory=dict)
+    metrics: list[Measurement] = field(default_factory=list)
+    """What the task has measured since its last report, in whichever process that was."""
+    thread_metrics: list[Measurement] = field(default_factory=list)
+    """The same of its slot, in the first report of a batch."""
+    global_metrics: list[Measurement] = field(default_factory=list)
+    """The same of the global stores that the slot brought up to date, in the first report."""
     restored: int = 0
     steps: dict[str, float] = field(default_factory=dict)
     node: str | None = None
@@ -76,6 +82,10 @@ class TaskReport:
         fields: dict[str, Any] = orjson.loads(text)
         if fields["failure"] is not None:
             fields["failure"] = Failure(**fields["failure"])
+        for measured in ("metrics", "thread_metrics", "global_metrics"):
+            fields[measured] = [
+                (key, tuple(tags), tuple(values)) for key, tags, values in fields[measured]
+            ]
         return cls(**fields)
 
 

@@ -15,7 +15,7 @@ from headrace.engine.identity import identity
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.kafka.errors import OffsetGone
 from headrace.kafka.settings import ClientSettings
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import TaskContext
 from headrace.runtime.serdes import SerdeResolver
 from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
@@ -91,7 +91,7 @@ class Standby:
 
     def _store(self, name: str) -> Any:
         config = self._plan.config
-        context = TaskContext(self.task.id, config, SystemClock(), Metrics(str(self.task.id)))
+        context = TaskContext(self.task.id, config, SystemClock(), TaskMetrics())
         environment = StoreEnvironment(
             context, SerdeResolver(config), _no_log, RecordCache(0, context), self._state
         )

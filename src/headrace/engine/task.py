@@ -6,7 +6,7 @@ import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
+from time import perf_counter_ns
 from typing import Any
 
 from headrace.core.clock import SystemClock
@@ -20,6 +20,9 @@ from headrace.engine.restore import Listener, Restore
 from headrace.kafka.errors import OffsetGone
 from headrace.kafka.metadata import encode
 from headrace.kafka.positions import Position
+from headrace.metrics import catalogue
+from headrace.metrics.recorder import Measurement
+from headrace.runtime.stores.metered import scope_of
 from headrace.runtime.task import StreamTask
 from headrace.state.checkpoint import Checkpoint
 from headrace.state.task_state import TaskState
@@ -34,8 +37,6 @@ _METADATA = "headrace.metadata"
 matter."""
 _MAX_METADATA = 4000
 """Kafka refuses offset metadata of more than 4,096 bytes."""
-
-_topic_of = itemgetter(0)
 
 
 class ActiveTask:
@@ -52,6 +53,11 @@ class ActiveTask:
         self.task: StreamTask | None = None
         self.records = 0
         self.restored = 0
+        self.restore_ns = 0
+        """How long it took to bring the state up to date; 0: it was."""
+        self.busy_ns = 0
+        self.created = self.closed = 0
+        """How often this process has made and given up the kernel's task."""
         self._run = plan.run
         self._exactly_once = plan.config["processing.guarantee"] == "exactly_once_v2"
         self._spec = plan.spec(task)
@@ -75,6 +81,7 @@ class ActiveTask:
     ) -> None:
         """Take the state directory, and bring state and kernel to what is committed."""
         self.records = self.restored = self._punctuated = 0
+        self.restore_ns = self.busy_ns = 0
         self._committed = {part: positions[part] for part in self.plan.inputs}
         sequence = max(
             (position.metadata.get(SEQUENCE, 0) for position in self._committed.values()), default=0
@@ -116,10 +123,9 @@ class ActiveTask:
     def punctuate(self) -> None:
         """Run what is due by the wall clock."""
         assert self.task is not None
-        fired = self.task.metrics.punctuated
-        before = fired.total
+        before = self.task.punctuated
         self.task.punctuate_wall_clock()
-        self._punctuated += fired.total - before
+        self._punctuated += self.task.punctuated - before
 
     def flush(self) -> None:
         assert self.task is not None
@@ -127,9 +133,8 @@ class ActiveTask:
 
     def take_outbox(self) -> Sequence[Any]:
         assert self.task is not None
-        outbox = list(self.task.outbox)
-        self.task.outbox.clear()
-        self._sent.update(map(_topic_of, outbox))
+        outbox, counts = self.task.take_outbox()
+        self._sent.update(counts)
         return outbox
 
     def sending_failed(self, record: Sequence[Any], error: StreamsError) -> None:
@@ -172,6 +177,21 @@ class ActiveTask:
         self._sent.clear()
         self._save()
 
+    def take_measurements(self) -> list[Measurement]:
+        """What was measured since the last report. After an error there is none: the kernel's
+        task is gone with what it has measured, and the next one does the work again."""
+        task = self.task
+        assert task is not None
+        metrics = task.metrics
+        for name, (entries, size) in self._state.sizes().items():
+            if name in task.stores:
+                tags = scope_of(task.stores[name].spec), name
+                metrics.gauge(catalogue.ENTRIES, *tags).record(entries)
+                metrics.gauge(catalogue.SIZE, *tags).record(size)
+        metrics.distribution(catalogue.ACTIVE_PROCESS).record(self.busy_ns)
+        metrics.counter(catalogue.TASK_RESTORE).record(self.restored)
+        return task.take_measurements()
+
     def abandon(self) -> None:
         """Forget the batch; the kernel's task with it, as nobody knows what state it is in."""
         self.forget()
@@ -189,6 +209,7 @@ class ActiveTask:
         """Free the memory of the kernel's task. The next batch makes a new one."""
         task, self.task = self.task, None
         if task is not None:
+            self.closed += 1
             try:
                 task.close_processors()
             except StreamsError as error:
@@ -219,6 +240,7 @@ class ActiveTask:
             for part, position in self._committed.items():
                 task.resume_at(part, position.offset, position.partition_time)
             self.task = task
+            self.created += 1
             if current:
                 assert self._state.checkpoint is not None
                 self._changelogs = dict(self._state.checkpoint.changelogs)
@@ -228,9 +250,11 @@ class ActiveTask:
                 for name in task.stores
                 if (topic := task.changelog_topic(name)) is not None
             }
+            began = perf_counter_ns()
             self._changelogs = restore.run(task.stores, topics, offsets, task.facts)
             self.restored = restore.restored
             self._save()
+            self.restore_ns = perf_counter_ns() - began
 
         StreamTask(
             self._spec,

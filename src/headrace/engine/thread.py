@@ -6,17 +6,20 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from headrace.core.errors import BrokerError, FencedError, LockError, StreamsError
+from headrace.core.json_logs import log_as_json
 from headrace.core.record import TaskId, TopicPartition
 from headrace.engine.chunk import Chunk
 from headrace.engine.claim import Claim
 from headrace.engine.clients import Clients
 from headrace.engine.global_state import GlobalState
 from headrace.engine.identity import identity
+from headrace.engine.measuring import ThreadMetrics
 from headrace.engine.plan import Plan
 from headrace.engine.report import Failure, TaskReport
 from headrace.engine.restore import Listener
@@ -25,6 +28,7 @@ from headrace.kafka.errors import RecordRejected
 from headrace.kafka.positions import Position
 from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
+from headrace.metrics.level import RecordingLevel
 from headrace.runtime.stores.storage import StorageError
 from headrace.state.directory import StateDirectory
 from headrace.state.task_state import TaskState
@@ -51,6 +55,8 @@ class Worker:
         self.node: str | None = None
         """What the driver knows the state directory by, if there are others."""
         self.listener = listener
+        if plan.config["log.format"] == "json":
+            log_as_json()
         self.directory = StateDirectory.of(plan.config)
         self.clients = Clients(ClientSettings(plan.config))
         self.global_state = (
@@ -104,6 +110,14 @@ class Worker:
             if id_ not in kept:
                 task.forget()
 
+    def take_turnover(self) -> tuple[int, int]:
+        """How many tasks were made and given up since the last call."""
+        tasks = self._tasks.values()
+        turnover = sum(task.created for task in tasks), sum(task.closed for task in tasks)
+        for task in tasks:
+            task.created = task.closed = 0
+        return turnover
+
     def close(self) -> None:
         for slot in list(self._producers):
             self.forget_producer(slot)
@@ -132,6 +146,7 @@ class StreamThread:
         self._plan = worker.plan
         self._slot = slot
         self._steps = _Steps(slot, worker.plan.config["__step.observer__"])
+        self._metrics = ThreadMetrics(RecordingLevel.of(worker.plan.config))
         self._open: dict[TaskId, ActiveTask] = {}
         self._positions: Mapping[TopicPartition, Position] = {}
         self._global_stores: Mapping[str, Any] = {}
@@ -143,14 +158,14 @@ class StreamThread:
         An error that trying again can't mend is in the reports; RetryLater is raised for others.
         """
         try:
-            self._begin()
-            for partition, chunk in rows:
-                task = self._task(partition)
-                task.process(partition, chunk)
-                self._send(task)
-                self._worker.listener.alive()
+            with self._metrics.timing(self._metrics.blocked):
+                self._begin()
+            for partition, chunk in self._metrics.polled(rows):
+                self._process(self._task(partition), partition, chunk)
             for id_ in wake:
-                self._task(id_).punctuate()
+                task = self._task(id_)
+                with self._metrics.timing(self._metrics.punctuate):
+                    task.punctuate()
             return self._commit()
         except (BrokerError, FencedError, LockError) as error:
             self._abandon()
@@ -189,8 +204,31 @@ class StreamThread:
             self._steps.mark("restoring")
             self._open[task.id] = task
             task.open(self._positions, self._global_stores, self._worker.listener, _LOCK_TIMEOUT_S)
+            if task.restore_ns:
+                self._metrics.restore.record(task.restore_ns)
+                self._metrics.restored.record(task.restored)
             self._steps.mark("restored")
         return task
+
+    def _process(self, task: ActiveTask, partition: TopicPartition, chunk: Chunk) -> None:
+        began = time.perf_counter_ns()
+        task.process(partition, chunk)
+        self._send(task)
+        self._processed(task, began)
+
+    def _drain(self, task: ActiveTask) -> None:
+        began = time.perf_counter_ns()
+        for _ in task.drain():
+            self._send(task)
+            self._processed(task, began)
+            began = time.perf_counter_ns()
+        task.busy_ns += time.perf_counter_ns() - began
+
+    def _processed(self, task: ActiveTask, began: int) -> None:
+        spent = time.perf_counter_ns() - began
+        task.busy_ns += spent
+        self._metrics.process.record(spent)
+        self._worker.listener.alive()
 
     def _send(self, task: ActiveTask) -> None:
         outbox = task.take_outbox()
@@ -208,9 +246,9 @@ class StreamThread:
     def _commit(self) -> list[TaskReport]:
         positions: dict[TopicPartition, Position] = {}
         for task in self._open.values():
-            for _ in task.drain():
-                self._send(task)
-                self._worker.listener.alive()
+            self._drain(task)
+        began = time.perf_counter_ns()
+        for task in self._open.values():
             task.flush()
             self._send(task)
         self._steps.mark("processed")
@@ -219,13 +257,35 @@ class StreamThread:
             positions.update(task.positions())
         if changed:
             assert self._producer is not None
-            self._producer.commit(self._worker.clients.group.group_metadata(), positions)
+            with self._metrics.timing(self._metrics.blocked):
+                self._producer.commit(self._worker.clients.group.group_metadata(), positions)
             self._steps.mark("committed")
-            for task in changed:
-                task.applied()
+            with self._metrics.timing(self._metrics.checkpoint):
+                for task in changed:
+                    task.applied()
             self._steps.mark("applied")
+            self._metrics.commit.record(time.perf_counter_ns() - began)
         self._worker.forget_tasks(self._open.values())
-        return [self._report(task) for task in self._open.values()]
+        return self._reports()
+
+    def _reports(self) -> list[TaskReport]:
+        metrics = self._metrics
+        records = sum(task.records for task in self._open.values())
+        metrics.processed.record(records)
+        if records:
+            metrics.process_records.record(records)
+        created, closed = self._worker.take_turnover()
+        metrics.task_created.record(created)
+        metrics.task_closed.record(closed)
+        reports = [self._report(task) for task in self._open.values()]
+        if reports:
+            shared = self._worker.global_state
+            reports[0] = replace(
+                reports[0],
+                thread_metrics=metrics.take(),
+                global_metrics=[] if shared is None else shared.take_measurements(),
+            )
+        return reports
 
     def _report(self, task: ActiveTask) -> TaskReport:
         assert task.task is not None
@@ -238,10 +298,10 @@ class StreamThread:
             self._worker.name,
             task.records,
             positions,
-            {name.name: value for name, value in task.task.metrics.values().items()},
-            task.restored,
-            self._steps.milliseconds,
-            self._worker.node,
+            task.take_measurements(),
+            restored=task.restored,
+            steps=self._steps.milliseconds,
+            node=self._worker.node,
         )
 
     # When it fails

@@ -16,7 +16,7 @@ from headrace.core.errors import (
 )
 from headrace.engine.identity import identity
 from headrace.engine.plan import Plan, TaskPlan
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import TaskContext
 from headrace.runtime.serdes import SerdeResolver
 from headrace.runtime.stores import RecordCache, StoreEnvironment, build_store
@@ -112,7 +112,7 @@ class StorePartition:
         """How many partitions the store has."""
         self._reader = reader
         self._config = plan.config
-        self._context = TaskContext(task.id, plan.config, SystemClock(), Metrics(str(task.id)))
+        self._context = TaskContext(task.id, plan.config, SystemClock(), TaskMetrics())
 
     def raw_key(self, key: Any) -> bytes:
         require(key, f"A key of store {self.spec.name}")

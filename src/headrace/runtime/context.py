@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
 from headrace.core.record import NO_HEADERS, Header, RecordMetadata, TaskId
-from headrace.metrics.registry import Metrics
+from headrace.metrics.task import TaskMetrics
 
 log = logging.getLogger("headrace.task")
 
@@ -63,7 +63,7 @@ class TaskContext:
     )
 
     def __init__(
-        self, task_id: TaskId, config: StreamsConfig, clock: Clock, metrics: Metrics
+        self, task_id: TaskId, config: StreamsConfig, clock: Clock, metrics: TaskMetrics
     ) -> None:
         self.application_id = config.application_id
         self.task_id = task_id
@@ -108,7 +108,16 @@ class TaskContext:
     def drop(self, reason: str) -> None:
         """Count the current record as dropped, and say why in the log."""
         self.metrics.dropped_records.record()
-        log.warning("Skipping record at %s: %s", self.metadata(), reason)
+        log.warning("Skipping record at %s: %s", self.metadata(), reason, extra=self.log_fields())
+
+    def log_fields(self) -> dict[str, Any]:
+        """Where we are, for structured logs."""
+        return {
+            "task_id": str(self.task_id),
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+        }
 
     def forward_at(self, forward: Process, key: Any, value: Any, timestamp: int) -> None:
         """Forward with another timestamp than the current record's."""

@@ -10,7 +10,8 @@ from headrace.core.config import StreamsConfig
 from headrace.core.errors import ProcessingError
 from headrace.core.handlers import log_and_continue
 from headrace.core.record import ConsumerRecord, TopicPartition
-from headrace.metrics.registry import Metrics
+from headrace.metrics.recorder import Measurement
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.stores import Storage
 from headrace.runtime.task import StreamTask, TaskSpec
 
@@ -51,8 +52,12 @@ class GlobalTask:
         return self._task.facts()
 
     @property
-    def metrics(self) -> Metrics:
+    def metrics(self) -> TaskMetrics:
         return self._task.metrics
+
+    def take_measurements(self) -> list[Measurement]:
+        """As those of a StreamTask."""
+        return self._task.take_measurements()
 
     def update(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
         self._task.add_records(partition, records)

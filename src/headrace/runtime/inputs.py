@@ -11,6 +11,7 @@ from headrace.core.errors import StreamsError
 from headrace.core.handlers import Stage
 from headrace.core.hash_order import grown_set_order, partition_hash_code
 from headrace.core.record import ConsumerRecord, TopicPartition
+from headrace.runtime.consumption import Consumption
 from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.failure import FailureHandling
 from headrace.topology.nodes import TimestampExtractor
@@ -72,9 +73,10 @@ class RecordQueue:
     that its offset is committed when its turn comes.
     """
 
-    def __init__(self, partition: TopicPartition, source: Source) -> None:
+    def __init__(self, partition: TopicPartition, source: Source, consumption: Consumption) -> None:
         self.partition = partition
         self.source = source
+        self.consumption = consumption
         self.partition_time = UNKNOWN
         self.head: StampedRecord | None = None
         self.skipped: ConsumerRecord | None = None
@@ -107,6 +109,7 @@ class RecordQueue:
     def _read_head(self) -> None:
         while self.head is None and self._waiting:
             raw = self._waiting.popleft()
+            self.consumption.read(raw)
             self.head = self.source.read(raw, self.partition_time)
             self.skipped = raw if self.head is None else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -19,13 +20,19 @@ from headrace.core.record import (
     TaskId,
     TopicPartition,
 )
-from headrace.metrics.registry import Metrics
+from headrace.metrics import catalogue
+from headrace.metrics.level import RecordingLevel
+from headrace.metrics.recorder import Measurement
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime import operators as _operators  # noqa: F401  registers the compilers
+from headrace.runtime.columns import Columns
+from headrace.runtime.consumption import Consumption, timed
 from headrace.runtime.context import NO_RECORD, RawRecord, RecordContext, TaskContext
 from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe, users_part
 from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
 from headrace.runtime.operator import metadata_of
 from headrace.runtime.processor import ReadOnlyStore
+from headrace.runtime.production import Production
 from headrace.runtime.punctuation import PunctuationQueue, Punctuations, Schedule, is_punctuation
 from headrace.runtime.serdes import SerdeResolver
 from headrace.runtime.stores import (
@@ -35,6 +42,7 @@ from headrace.runtime.stores import (
     StoreEnvironment,
     build_store,
 )
+from headrace.runtime.stores.metered import StoreMetering
 from headrace.runtime.wiring import Wiring
 from headrace.serde.json import unread
 from headrace.topology.nodes import ProcessorNode, SourceNode
@@ -42,20 +50,6 @@ from headrace.topology.operators import count_up
 from headrace.topology.processor import PunctuationType
 from headrace.topology.timestamps import fail_on_invalid
 from headrace.topology.topology import Topology
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Records of one partition as columns, in the order of their offsets.
-
-    `headers` None: no record has any.
-    """
-
-    offsets: Sequence[int]
-    timestamps: Sequence[int]
-    keys: Sequence[bytes | None]
-    values: Sequence[bytes | None]
-    headers: Sequence[Sequence[Header]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +88,7 @@ class StreamTask:
         restore: Callable[[StreamTask], None] | None = None,
     ) -> None:
         self.id = spec.id
-        self.metrics = Metrics(str(spec.id))
+        self.metrics = TaskMetrics(RecordingLevel.of(spec.config))
         self.context = TaskContext(spec.id, spec.config, clock, self.metrics)
         metadata = metadata or {}
         self.context.processor_metadata.update(
@@ -107,11 +101,14 @@ class StreamTask:
         """What was sent, as tuples with the fields of ProducerRecord, in order."""
         self.positions: dict[TopicPartition, int] = {}
         """The offset after the last processed record of each input partition."""
+        self.punctuated = 0
+        """How many punctuations there were."""
+        self._punctuate_latency = self.metrics.distribution(catalogue.TASK_PUNCTUATE)
         self._spec = spec
         self._resolve_serde = SerdeResolver(spec.config)
         self._failures = FailureHandling(self.context, self.outbox)
         self.stores = self._build_stores(storage or InMemoryStorage())
-        self._wired = Wiring(
+        wiring = Wiring(
             topology=spec.topology,
             context=self.context,
             failures=self._failures,
@@ -124,10 +121,21 @@ class StreamTask:
             partitions_of=spec.partitions_of,
             schedule=self._schedule,
             topic_name=self._topic_name,
-        ).wire(spec.nodes)
+        )
+        self._wired = wiring.wire(spec.nodes)
         self._group = PartitionGroup(
-            [RecordQueue(part, self._source(name)) for part, name in spec.inputs.items()],
+            [
+                RecordQueue(part, self._source(name), self._consumption(part, name, wiring))
+                for part, name in spec.inputs.items()
+            ],
             spec.config["max.task.idle.ms"],
+        )
+        self._production = Production(
+            self.metrics,
+            map(spec.topology.nodes.get, spec.nodes),
+            self._topic_name,
+            {*self._changelogs.values(), spec.config["errors.dead.letter.queue.topic.name"]},
+            clock,
         )
         if restore is not None:
             restore(self)
@@ -155,6 +163,7 @@ class StreamTask:
         record, offset = queue.poll()
         if record is not None:
             self._process(queue.source, record)
+            queue.consumption.processed(record.timestamp)
         self.positions[queue.partition] = offset + 1
 
     def process_columns(self, partition: TopicPartition, columns: Columns) -> None:
@@ -169,6 +178,7 @@ class StreamTask:
         deserialize_key, deserialize_value = source.deserialize_key, source.deserialize_value
         forward = source.forward
         takes_timestamp = source.timestamp_of is fail_on_invalid
+        extracted: list[int] = []
         stream_time, partition_time = context.stream_time, queue.partition_time
         next_punctuation = self._stream_time_punctuations.next_due
         count = 0
@@ -195,6 +205,8 @@ class StreamTask:
                         *partition, record[0], timestamp, raw_key, raw_value, raw_headers
                     )
                     stamped = source.read(raw, partition_time)
+                    if not takes_timestamp:
+                        extracted.append(timestamp if stamped is None else stamped.timestamp)
                     if stamped is None:
                         count += 1
                         continue
@@ -216,8 +228,11 @@ class StreamTask:
             raise self._failures.processing_error(failure) from users_part(failure.error)
         finally:
             queue.partition_time = partition_time
+            for arrivals in self._wired.arrivals:
+                arrivals.measure_if_many()
             self.metrics.processed.record(count)
             if count:
+                queue.consumption.add(columns, extracted or columns.timestamps, count)
                 self.positions[partition] = columns.offsets[count - 1] + 1
             context.restore(NO_RECORD)
 
@@ -260,6 +275,24 @@ class StreamTask:
 
     # Output
 
+    def take_outbox(self) -> tuple[list[Any], Counter[str]]:
+        """What was sent since the last call, and how much of it to each topic."""
+        outbox = list(self.outbox)
+        self.outbox.clear()
+        return outbox, self._production.add(outbox)
+
+    def take_measurements(self) -> list[Measurement]:
+        """What was measured since the last call. To be asked for after a commit: what a task has
+        measured that is thrown away has never happened."""
+        for queue in self._group.queues.values():
+            queue.consumption.measure()
+        self._production.measure()
+        for arrivals in self._wired.arrivals:
+            arrivals.measure()
+        if self._metering is not None:
+            self._metering.measure(self.stores)
+        return self.metrics.take()
+
     def sending_failed(self, record: ProducerRecord, error: StreamsError) -> None:
         """Ask the production handler about a record that could not be sent; raises if it says to
         fail."""
@@ -294,7 +327,6 @@ class StreamTask:
             raise error from users_part(failure.error)
         finally:
             self.context.restore(NO_RECORD)
-        self.metrics.committed.record()
 
     def changelog_topic(self, store: str) -> str | None:
         """The topic that the store is restored from; None if it can't be restored."""
@@ -316,12 +348,18 @@ class StreamTask:
     # How it is put together
 
     def _build_stores(self, storage: Storage) -> dict[str, Any]:
+        cache = RecordCache(self._spec.config["statestore.cache.max.bytes"], self.context)
         environment = StoreEnvironment(
             context=self.context,
             resolve_serde=self._resolve_serde,
             log=self._log,
-            cache=RecordCache(self._spec.config["statestore.cache.max.bytes"], self.context),
+            cache=cache,
             storage=storage,
+        )
+        self._metering = (
+            StoreMetering(self.context, cache)
+            if self.metrics.records(RecordingLevel.DEBUG)
+            else None
         )
         specs = self._spec.topology.stores
         names: dict[str, None] = {}
@@ -336,7 +374,10 @@ class StreamTask:
 
     def _build_store(self, spec: Any, environment: StoreEnvironment) -> Any:
         try:
-            return build_store(spec, environment)
+            store = build_store(spec, environment)
+            if self._metering is not None:
+                self._metering.meter(store)
+            return store
         except ConfigError as error:
             raise StreamsError(f"Store {spec.name} can't start: {error}") from error
 
@@ -350,6 +391,11 @@ class StreamTask:
     ) -> None:
         topic = self._changelogs[store]
         self.outbox.append((topic, self.id.partition, key, value, timestamp, tuple(headers)))
+
+    def _consumption(self, partition: TopicPartition, source: str, wiring: Wiring) -> Consumption:
+        measured_there = self.metrics.records(RecordingLevel.DEBUG)
+        ends = set[str]() if measured_there else wiring.terminal_processors(source)
+        return Consumption(self.metrics, source, partition.topic, self.context.clock, ends)
 
     def _source(self, name: str) -> Source:
         spec = self._spec.topology.nodes[name]
@@ -365,9 +411,12 @@ class StreamTask:
             extractor = None
             if self._is_only_counted(name):
                 read_value = unread(read_value)
+        forward = self._wired.functions[name]
+        if self.metrics.records(RecordingLevel.DEBUG):
+            forward = timed(forward, self.context)
         return Source(
             name,
-            self._wired.functions[name],
+            forward,
             key_serde.deserialize,
             read_value,
             extractor or fail_on_invalid,
@@ -425,13 +474,15 @@ class StreamTask:
         return self._punctuations.schedule(node, interval_ms, kind, callback, start_ms, now)
 
     def _punctuate(self, queue: PunctuationQueue, now: int) -> None:
-        self.metrics.punctuated.record(queue.punctuate(now, self._fire))
+        self.punctuated += queue.punctuate(now, self._fire)
 
     def _fire(self, node: str, timestamp: int, callback: Callable[[int], None]) -> None:
         context = self.context
         context.restore(NO_RECORD._replace(timestamp=timestamp))
+        began = context.clock.nanoseconds()
         try:
             callback(timestamp)
+            self._punctuate_latency.record(context.clock.nanoseconds() - began)
         except ProcessingFailed as failure:
             raise self._failures.processing_error(failure) from users_part(failure.error)
         except Exception as error:

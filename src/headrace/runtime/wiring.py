@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any
 
 from headrace.core.errors import ConfigError, StreamsError
+from headrace.metrics.level import RecordingLevel
 from headrace.runtime.context import Process, TaskContext
 from headrace.runtime.failure import FailureHandling
 from headrace.runtime.operator import OperatorNode, OperatorTime, compile_operator
+from headrace.runtime.production import Arrivals
 from headrace.runtime.sink import Sink
 from headrace.serde.serde import Serde, SerdeLike
 from headrace.topology import operators
@@ -58,7 +60,7 @@ class Wiring:
     """The full name of a topic: internal ones have the application id in front."""
 
     def wire(self, names: tuple[str, ...]) -> WiredNodes:
-        wired = WiredNodes({}, {}, [], [])
+        wired = WiredNodes({}, {}, [], [], [])
         nodes: list[OperatorNode] = []
         for name in reversed(names):
             spec = self.topology.nodes[name]
@@ -76,9 +78,11 @@ class Wiring:
                     node = self._operator_node(spec, children, wired.times)
                     nodes.append(node)
                     process = compile_operator(spec.operator, node)
-                    wired.functions[name] = (
-                        process if node.guards_itself else _guarded(process, node.failed)
-                    )
+                    if not node.guards_itself:
+                        process = _guarded(process, node.failed)
+                    if not children and self.context.metrics.records(RecordingLevel.DEBUG):
+                        process = self._noting_arrivals(name, process, wired)
+                    wired.functions[name] = process
         for node in reversed(nodes):
             wired.on_init.extend((node.name, callback) for callback in node.on_init)
             wired.on_close.extend((node.name, callback) for callback in node.on_close)
@@ -104,6 +108,31 @@ class Wiring:
             times=times,
             failed=partial(self.failures.processing_failed, spec.name),
         )
+
+    def _noting_arrivals(self, name: str, process: Process, wired: WiredNodes) -> Process:
+        context = self.context
+        arrivals = Arrivals(context.metrics, name, context.clock)
+        wired.arrivals.append(arrivals)
+        arrived = arrivals.timestamps.append
+
+        def noting(key: Any, value: Any) -> None:
+            process(key, value)
+            arrived(context.timestamp)
+
+        return noting
+
+    def terminal_processors(self, name: str) -> set[str]:
+        """The processors at which records of a node end, other than sinks."""
+        ends, seen, waiting = set[str](), {name}, [name]
+        while waiting:
+            node = waiting.pop()
+            children = set(self.topology.children(node)) - seen
+            seen |= children
+            waiting += children
+            is_end = not self.topology.children(node)
+            if is_end and isinstance(self.topology.nodes[node], ProcessorNode):
+                ends.add(node)
+        return ends
 
     def _reaches_processor(self, name: str) -> bool:
         for child in self.topology.children(name):
@@ -133,13 +162,14 @@ class Wiring:
 
 @dataclass(slots=True)
 class WiredNodes:
-    """The functions of all nodes, the times of their operators, and what to call before the first
-    and after the last record."""
+    """The functions of all nodes, the times of their operators, what to call before the first
+    and after the last record, and what came to nodes at which records end."""
 
     functions: dict[str, Process]
     times: dict[str, OperatorTime]
     on_init: list[tuple[str, Callable[[], None]]]
     on_close: list[tuple[str, Callable[[], None]]]
+    arrivals: list[Arrivals]
 
 
 def _to_all(children: list[Process]) -> Process:

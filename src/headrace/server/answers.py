@@ -147,7 +147,7 @@ class Task:
     lag: int | None
     inputs: list[InputPartition]
     stores: list[str]
-    metrics: dict[str, float]
+    dropped_total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,13 +312,13 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Under Kafka Streams' names."""
+    """Under Kafka Streams' names. A `value` of null was not measured lately."""
 
     name: str
     group: str
     description: str
     tags: dict[str, str]
-    value: float | str
+    value: float | str | None
 
 
 @dataclass(frozen=True, slots=True)

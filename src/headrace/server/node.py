@@ -30,6 +30,7 @@ from headrace.core.config import StreamsConfig
 from headrace.core.errors import StateError, StoreNotAvailableError
 from headrace.engine.plan import Plan
 from headrace.engine.standby import follow_all
+from headrace.metrics.name import MetricName, MetricValue
 from headrace.query.local_state import GLOBAL, LocalState
 from headrace.server.service import Service
 from headrace.spark.node import LOCK_FILE, node_name
@@ -99,6 +100,9 @@ class Node:
 
     def status(self) -> Status:
         return Status(self.state)
+
+    def metrics(self) -> dict[MetricName, MetricValue]:
+        return {}
 
     def pause(self) -> None:
         raise StateError("Ask the driver for that.")

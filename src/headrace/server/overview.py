@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 from headrace.core.known_keys import is_secret
 from headrace.core.settings import SETTINGS
 from headrace.engine.plan import TaskPlan, full_name
+from headrace.metrics.name import MetricValue
 from headrace.server.answers import (
     Client,
     Configuration,
@@ -36,8 +38,6 @@ from headrace.server.application import Application
 from headrace.server.console.picture import Picture, picture
 from headrace.server.problems import without_paths
 from headrace.topology.nodes import ProcessorNode
-
-_DROPPED = "dropped-records-total"
 
 
 class Overview:
@@ -168,18 +168,16 @@ class Overview:
                 lag=sum(lags) if len(lags) == len(inputs) else None,
                 inputs=inputs,
                 stores=[*dict.fromkeys(stores)],
-                metrics={} if report is None else {**report.metrics},
+                dropped_total=status.dropped.get(name, 0),
             )
 
         return Tasks([described(task) for task in plan.tasks])
 
     def metrics(self) -> Metrics:
-        status = self._application.status()
         return Metrics(
             [
-                Metric(name, "stream-task-metrics", "", {"task-id": task}, value)
-                for task, report in sorted(status.tasks.items())
-                for name, value in report.metrics.items()
+                Metric(name.name, name.group, name.description, dict(name.tags), _number(value))
+                for name, value in self._application.metrics().items()
             ]
         )
 
@@ -190,7 +188,7 @@ class Overview:
                 Failure(each.at_ms, each.kind, without_paths(each.message), each.task, each.worker)
                 for each in reversed(status.failures)
             ],
-            sum(report.metrics.get(_DROPPED, 0) for report in status.tasks.values()),
+            sum(status.dropped.values()),
         )
 
     # The rest
@@ -249,3 +247,8 @@ def _node(form: dict[str, Any]) -> Node:
         form.get("extractor"),
         [*form.get("stores", ())],
     )
+
+
+def _number(value: MetricValue) -> MetricValue | None:
+    """JSON has no NaN, which is what was not measured lately."""
+    return None if isinstance(value, float) and not isfinite(value) else value

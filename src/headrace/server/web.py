@@ -13,13 +13,12 @@ from starlette.routing import Route as StarletteRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.metrics.prometheus import CONTENT_TYPE_LATEST, exposition
 from headrace.query.json_values import to_json
 from headrace.server.application import Application
 from headrace.server.console.files import HEADERS, PAGE, File, files
 from headrace.server.dead_letters import DeadLetterList, ReadTopic
 from headrace.server.elsewhere import Elsewhere
-from headrace.server.exposition import MEDIA_TYPE as PROMETHEUS
-from headrace.server.exposition import exposition
 from headrace.server.gate import Access, Gate
 from headrace.server.limits import MAX_SCANS
 from headrace.server.lookups import Lookups
@@ -55,8 +54,7 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
         return _tagged(request, described, 200, _JSON)
 
     async def metrics(request: Request) -> Response:
-        text = exposition(application.status(), application.config.application_id)
-        return Response(text, media_type=PROMETHEUS)
+        return Response(exposition(application.metrics()), media_type=CONTENT_TYPE_LATEST)
 
     async def page(request: Request) -> Response:
         return _file(request, files()[PAGE])

@@ -16,7 +16,7 @@ from headrace.engine.chunk import Chunk
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
 from headrace.engine.thread import StreamThread, Worker
-from headrace.runtime.task import Columns
+from headrace.runtime.columns import Columns
 from headrace.spark.events import EventSender
 from headrace.spark.node import NodeKeeper
 

@@ -162,6 +162,24 @@ class TaskState:
     def facts(self, store: str) -> Mapping[str, int]:
         return self._about.facts.get(store, {})
 
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """How many entries each store has, and how many bytes they take up on disk, as of the last
+        commit."""
+        if self._snapshot is None:
+            return {}
+        sizes: dict[str, tuple[int, int]] = {}
+        for name in self._about.maps:
+            store = name.partition("/")[0]
+            entries, size = sizes.get(store, (0, 0))
+            for tree in self._trees_of(name) or ():
+                if tree is not None:
+                    stat = self._snapshot.stat(tree)
+                    pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+                    entries += stat["entries"]
+                    size += pages * stat["psize"]
+            sizes[store] = entries, size
+        return sizes
+
     # Changes
 
     def commit(self, checkpoint: Checkpoint, facts: Facts) -> None:

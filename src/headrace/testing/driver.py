@@ -14,7 +14,8 @@ from headrace.core.config import StreamsConfig
 from headrace.core.duration import to_ms
 from headrace.core.errors import ArgumentError
 from headrace.core.record import Header, ProducerRecord, TaskId, TopicPartition
-from headrace.metrics.registry import MetricName
+from headrace.metrics.name import MetricName, MetricValue
+from headrace.metrics.registry import Registry
 from headrace.runtime.global_task import GlobalTask
 from headrace.runtime.task import StreamTask
 from headrace.serde.serde import Serde
@@ -65,6 +66,7 @@ class TopologyTestDriver:
         self._sent: list[ProducerRecord] = []
         self._unread: defaultdict[str, deque[ProducerRecord]] = defaultdict(deque)
         self._produced: set[str] = set()
+        self._settings = settings
         self._layout = Layout(topology, settings, partitions)
         self._start()
 
@@ -163,19 +165,25 @@ class TopologyTestDriver:
             stores.update(self._global.stores)
         return stores
 
-    def metrics(self) -> dict[MetricName, int]:
-        """All metrics of all tasks."""
-        registries = [task.metrics for task in self._tasks]
+    def metrics(self) -> dict[MetricName, MetricValue]:
+        """All metrics of all tasks; rates, averages and extremes go by the wall clock, which stands
+        still."""
+        now, thread = self.clock.now_ms(), f"{self._settings.application_id}-0"
+        for task in self._tasks:
+            measured = task.take_measurements()
+            self._metrics.add(measured, now, thread=thread, task=str(task.id))
         if self._global is not None:
-            registries.append(self._global.metrics)
-        return {name: value for metrics in registries for name, value in metrics.values().items()}
+            measured = self._global.take_measurements()
+            self._metrics.add(measured, now, thread=f"{thread}-global", task="global")
+        return self._metrics.values(now)
 
     @property
     def dropped_records(self) -> int:
         """How many records were dropped so far."""
-        return sum(
-            value for name, value in self.metrics().items() if name.name == "dropped-records-total"
-        )
+        metrics = [task.metrics for task in self._tasks]
+        if self._global is not None:
+            metrics.append(self._global.metrics)
+        return sum(one.dropped_records.total for one in metrics)
 
     def crash(self) -> None:
         """Lose all tasks, and start again from what was committed: positions and changelogs."""
@@ -226,6 +234,7 @@ class TopologyTestDriver:
         metadata: Mapping[TaskId, Mapping[str, int]] | None = None,
         restore: Callable[[StreamTask], None] | None = None,
     ) -> None:
+        self._metrics = Registry(self._settings)
         self._global = None
         global_spec = self._layout.global_task()
         if global_spec is not None:
@@ -272,8 +281,8 @@ class TopologyTestDriver:
 
     def _collect_output(self) -> None:
         for task in self._tasks:
-            sent = [ProducerRecord(*fields) for fields in task.outbox]
-            task.outbox.clear()
+            outbox, _ = task.take_outbox()
+            sent = [ProducerRecord(*fields) for fields in outbox]
             self._sent.extend(sent)
             for record in sent:
                 self._unread[record.topic].append(record)

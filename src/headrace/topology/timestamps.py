@@ -35,6 +35,11 @@ def log_and_skip(record: ConsumerRecord, partition_time: int) -> int:
             "The record at %s is dropped: it has the invalid (negative) timestamp %d.",
             _position(record),
             record.timestamp,
+            extra={
+                "topic": record.topic,
+                "partition": record.partition,
+                "offset": record.offset,
+            },
         )
     return record.timestamp
 

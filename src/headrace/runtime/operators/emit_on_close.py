@@ -8,6 +8,7 @@ from typing import Any
 from headrace.core.errors import StreamsError
 from headrace.core.record import Change
 from headrace.core.windowed import Windowed
+from headrace.metrics import catalogue
 from headrace.runtime.operator import OperatorNode
 
 NOT_YET = -1
@@ -38,7 +39,9 @@ class ClosedWindows:
         self._interval_ms: int = node.context.config[
             "__emit.interval.ms.kstreams.windowed.aggregation__"
         ]
-        self._emitted = node.context.metrics.of_node("window-aggregate-final-emit-total", node.name)
+        metrics = node.context.metrics
+        self._emitted = metrics.counter(catalogue.FINAL_EMIT, node.name)
+        self._emit_latency = metrics.distribution(catalogue.FINAL_EMIT_LATENCY, node.name)
         self._next_look = 0
         self._last_close_time = NOT_YET
         node.on_init.append(self._resume)
@@ -56,7 +59,9 @@ class ClosedWindows:
             return
         bounds = self._bounds(self._last_close_time, close_time)
         if bounds is not None:
+            began = self._context.clock.nanoseconds()
             self._emit(*bounds)
+            self._emit_latency.record(self._context.clock.nanoseconds() - began)
             self._last_close_time = close_time
             self._context.processor_metadata[self._store] = close_time
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.core.errors import StreamsError
 from headrace.core.record import Change
+from headrace.metrics import catalogue
 from headrace.runtime.context import Process
 from headrace.runtime.operator import OperatorNode, compiles
 from headrace.topology.operators import BufferFull, Suppress, SuppressTime
@@ -21,7 +22,7 @@ def compile_suppress(operator: Suppress, node: OperatorNode) -> Process:
     """
     context, forward = node.context, node.forward
     buffer = node.stores[operator.buffer_store]
-    emitted = context.metrics.of_node("suppression-emit-total", node.name)
+    emitted = context.metrics.counter(catalogue.SUPPRESSION_EMIT, node.name)
     wait, by_window_end = operator.wait_ms, operator.time is SuppressTime.WINDOW_END
     max_records = inf if operator.max_records is None else operator.max_records
     max_bytes = inf if operator.max_bytes is None else operator.max_bytes

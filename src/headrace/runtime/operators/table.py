@@ -61,6 +61,7 @@ def compile_table_source(operator: TableSource, node: OperatorNode) -> Process:
                 context.metadata() or "unknown offset",
                 timestamp,
                 old_timestamp,
+                extra=context.log_fields(),
             )
         update(key, value, old, timestamp)
 

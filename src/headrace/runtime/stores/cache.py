@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from headrace.core.record import Header
+from headrace.metrics.level import RecordingLevel
 from headrace.runtime.context import NO_RECORD, TaskContext
 from headrace.runtime.stores.ordered_map import KeyIndex
 
@@ -74,7 +75,9 @@ class RecordCache:
     ) -> StoreCache:
         """A new cache. The overheads are what each key and each value take up beyond the bytes
         that `put` is given, such as the timestamp of a value."""
-        return StoreCache(self, write, key_overhead, value_overhead)
+        counts = self.context.metrics.records(RecordingLevel.DEBUG)
+        kind = CountedStoreCache if counts else StoreCache
+        return kind(self, write, key_overhead, value_overhead)
 
 
 class StoreCache:
@@ -234,6 +237,10 @@ class StoreCache:
             self._flush()
             self._shared.size += self.size - before
 
+    def take_hit_ratio(self) -> float | None:
+        """The share of reads since the last call that were answered; None: nobody counts."""
+        return None
+
     def clear(self) -> None:
         self._shared.size -= self.size
         self.size = 0
@@ -297,6 +304,41 @@ class StoreCache:
         for key in deleted:
             if key in entries and self._is_dirty(self._remove(key)):
                 self._dirty.remove(key)
+
+
+class CountedStoreCache(StoreCache):
+    """Counts how many reads it could answer."""
+
+    __slots__ = ("_hits", "_reads")
+
+    def __init__(
+        self, shared: RecordCache, write: Write, key_overhead: int, value_overhead: int
+    ) -> None:
+        super().__init__(shared, write, key_overhead, value_overhead)
+        self._hits = self._reads = 0
+
+    def get(self, key: bytes) -> CacheEntry | None:
+        entry = super().get(key)
+        self._count(entry is not None)
+        return entry
+
+    def aggregation(self, *functions: Any) -> Aggregation:
+        aggregate = super().aggregation(*functions)
+
+        def counted(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
+            self._count(store_key in self.entries)
+            aggregate(store_key, key, value, timestamp)
+
+        return counted
+
+    def take_hit_ratio(self) -> float | None:
+        hits, reads = self._hits, self._reads
+        self._hits = self._reads = 0
+        return hits / reads if reads else None
+
+    def _count(self, hit: bool) -> None:
+        self._reads += 1
+        self._hits += hit
 
 
 def _size_of(headers: Sequence[Header]) -> int:

@@ -82,6 +82,10 @@ class CachedStore(Store):
         self._listener, self._send_old_values = listener, send_old_values
         return True
 
+    def take_hit_ratio(self) -> float | None:
+        """The share of reads since the last call that the cache could answer, if it counts them."""
+        return None if self._cache is None else self._cache.take_hit_ratio()
+
     # Values, where they have no timestamp
 
     def _stored(self, raw: bytes, timestamp: int) -> bytes:
