@@ -37,9 +37,9 @@ for name, value in streams.metrics().items():
 
 - **Levels.** `metrics.recording.level` is INFO, DEBUG or TRACE. At INFO nothing is done for single
   records: they are counted by the chunk, and every 61st is looked at (all of them, when a batch has
-  few) for its size and its age. That costs less than 3% of the kernel's throughput
-  (`scripts/bench metrics`). At DEBUG records take 1.3 to 1.7 times as
-  long, at TRACE up to 1.9 times.
+  few) for its size and its age. Measured (`scripts/bench metrics`), that costs the kernel 0 to 2%.
+  The exception is a task that takes turns between its inputs every few records: at two records a
+  turn it is 7 to 9%. At DEBUG records take 1.3 to 1.7 times as long, at TRACE up to 2 times.
 - **Rates, averages, extremes** are those of the last `metrics.num.samples` (2) samples of
   `metrics.sample.window.ms` (30 s). What was not measured in that time is NaN, a rate is 0.
 - **Totals** are since the start of this `KafkaStreams`. Tasks report what is new since their last
