@@ -153,7 +153,7 @@ def test_prometheus(asking: Client) -> None:
     answer = asking.get("/metrics")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
-    task = 'headrace_task_dropped_records_total{task_id="0_0",thread_id="app-0"} 2.0'
+    task = 'headrace_task_dropped_records_total{task_id="0_0"} 2.0'
     assert task in answer.text.splitlines()
 
 
