@@ -1,0 +1,5 @@
+"""Functions of SQL: the built-in ones, and users' own.
+
+`registry` has them by name and finds the overload for a call; `signature` says which arguments an
+overload takes; `builtin` has ksqlDB's 149; `user` makes functions of Python functions.
+"""
