@@ -1,7 +1,7 @@
 """The AST: what a statement says, before anybody asks whether it makes sense.
 
-Names are as stored: upper case unless they were quoted. Every node knows where it stood in the text; that
-is no part of what it says, so it doesn't count in comparisons.
+Names are as stored: upper case unless they were quoted. Every node knows where it stood in the
+text; that is no part of what it says, so it doesn't count in comparisons.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Node:
 
 @dataclass(frozen=True)
 class NamedType(SqlType):
-    """The name of a type that CREATE TYPE made, or that doesn't exist. Analysis puts the type itself
-    in its place, so that nothing after it sees one."""
+    """The name of a type that CREATE TYPE made, or that doesn't exist. Analysis puts the type
+    itself in its place, so that nothing after it sees one."""
 
 
 class TimeUnit(Enum):
@@ -98,7 +98,7 @@ class FunctionCall(Expression):
 
 @dataclass(frozen=True)
 class Lambda(Expression):
-    """`(x, y) => body`, an argument of a function. Its parameters are LambdaVariables in the body."""
+    """`(x, y) => body`, an argument of a function. Its body has LambdaVariables."""
 
     parameters: tuple[str, ...]
     body: Expression

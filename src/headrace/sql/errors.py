@@ -1,0 +1,53 @@
+"""Errors of SQL: what is wrong, with ksqlDB's words where it has some, and where.
+
+SqlError                 what was asked for can't be done
+└── StatementError       … as this statement asks it
+    └── ParseError       the text isn't SQL
+"""
+
+from __future__ import annotations
+
+from headrace.core.errors import HeadraceError
+
+
+class SqlError(HeadraceError):
+    """Something that was asked for in SQL can't be done. `message` is ksqlDB's where it has one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class StatementError(SqlError):
+    """A statement can't be executed. `statement` is its text, if known by now; `excerpt` is the
+    line of the text where the error is, and a line that underlines it."""
+
+    def __init__(self, message: str, statement: str | None = None, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.statement = statement
+        self.excerpt = excerpt
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.excerpt}" if self.excerpt else self.message
+
+
+class ParseError(StatementError):
+    """A text isn't SQL."""
+
+
+def underlined(text: str, line: int, column: int, length: int) -> str:
+    """A line of a text, and a line that underlines a part of it. All are counted from 1."""
+    lines = text.splitlines()
+    if not 1 <= line <= len(lines):
+        return ""
+    shown = lines[line - 1].expandtabs(1)
+    length = max(1, min(length, len(shown) - column + 1))
+    start = 0
+    if column > _WIDTH:  # a long line is shown around the error
+        start = column - _WIDTH // 2
+        column -= start
+    shown = shown[start : start + 2 * _WIDTH]
+    return f"  {shown}\n  {' ' * (column - 1)}{'^' * min(length, _WIDTH)}"
+
+
+_WIDTH = 100
