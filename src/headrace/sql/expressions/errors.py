@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from headrace.core.errors import HeadraceError
+from headrace.sql.errors import SqlError
 from headrace.sql.syntax.ast import Node, Position
 
 
-class ExpressionError(HeadraceError):
+class ExpressionError(SqlError):
     """An expression makes no sense for the columns it is used with."""
 
     def __init__(self, message: str, node: Node | None = None) -> None:
         super().__init__(message)
-        self.message = message
         self.node = node
 
     @property

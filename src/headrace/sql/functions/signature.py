@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from headrace.sql import types as sql
+from headrace.sql.decimals import decimal_of
 from headrace.sql.types import ArrayType, DecimalType, Field, MapType, SqlType, StructType
 
 
@@ -253,15 +254,6 @@ def widens(source: SqlType, target: SqlType) -> bool:
             for one, other in ((source.key, target.key), (source.value, target.value))
         )
     return False
-
-
-def decimal_of(type: SqlType) -> DecimalType | None:
-    """The DECIMAL that holds every number of a type."""
-    if isinstance(type, DecimalType):
-        return type
-    if type == sql.INTEGER:
-        return DecimalType(10, 0)
-    return DecimalType(19, 0) if type == sql.BIGINT else None
 
 
 @dataclass(frozen=True)
