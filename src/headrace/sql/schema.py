@@ -20,16 +20,34 @@ class Column:
 
 
 @dataclass(frozen=True)
+class HeaderColumn(Column):
+    """A column filled from a record's headers: all of them, or the last one called `header`."""
+
+    header: str | None = None
+
+
+@dataclass(frozen=True)
 class Schema:
-    """Key columns and value columns, each in order. Pseudo columns (ROWTIME …) are in neither."""
+    """Columns of the key, of the value and of headers, each in order. Pseudo columns (ROWTIME …)
+    are in none."""
 
     key: tuple[Column, ...] = ()
     value: tuple[Column, ...] = ()
+    headers: tuple[HeaderColumn, ...] = ()
 
     def columns(self) -> Iterator[Column]:
         """All columns, those of the key first."""
         yield from self.key
         yield from self.value
+        yield from self.headers
+
+    def __str__(self) -> str:
+        parts = [f"{column} KEY" for column in self.key]
+        parts += [str(column) for column in self.value]
+        for column in self.headers:
+            of = "HEADERS" if column.header is None else f"HEADER('{column.header}')"
+            parts.append(f"{column} {of}")
+        return ", ".join(parts)
 
     def find(self, name: str) -> Column | None:
         return next((column for column in self.columns() if column.name == name), None)
