@@ -26,7 +26,12 @@ from headrace.sql.formats.catalog import (
     format_info,
     format_named,
 )
-from headrace.sql.formats.inference import check_physical_schema, infer_columns, register
+from headrace.sql.formats.inference import (
+    check_physical_schema,
+    infer_columns,
+    register,
+    schema_of_columns,
+)
 from headrace.sql.formats.registry import (
     InMemorySchemaRegistry,
     Reference,
@@ -60,6 +65,7 @@ __all__ = [
     "key_features",
     "register",
     "row_serde",
+    "schema_of_columns",
     "subject",
     "value_features",
 ]

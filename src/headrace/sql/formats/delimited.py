@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from headrace.core.errors import SerializationError
+from headrace.sql.decimals import fitted
 from headrace.sql.formats.catalog import DELIMITER, delimiter_character
 from headrace.sql.formats.codec import Codec
-from headrace.sql.formats.decimals import fitted
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 from headrace.sql.java_numbers import double_text
@@ -96,8 +96,8 @@ def _records(text: str, delimiter: str) -> Iterator[list[str]]:
 def _parser_of(type: SqlType) -> Callable[[str], Any]:
     if isinstance(type, DecimalType):
         return lambda token: fitted(_parsed(token, Decimal, type), type)
-    if type.name in ("STRING", "BOOLEAN", "BYTES"):
-        return {"STRING": str, "BOOLEAN": _boolean, "BYTES": _bytes}[type.name]
+    if type.name in _PARSERS:
+        return _PARSERS[type.name]
     if type.name == "DOUBLE":
         return lambda token: _parsed(token, float, type)
     bits = 63 if type.name in ("BIGINT", "TIMESTAMP") else 31
@@ -117,6 +117,13 @@ def _boolean(token: str) -> bool:
 
 def _bytes(token: str) -> bytes:
     return base64.b64decode(token)
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "STRING": str,
+    "BOOLEAN": _boolean,
+    "BYTES": _bytes,
+}
 
 
 def _parsed(token: str, parse: Callable[[str], Any], type: SqlType) -> Any:

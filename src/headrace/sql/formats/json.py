@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import orjson
 
 from headrace.core.errors import SerializationError
+from headrace.sql.decimals import fitted
 from headrace.sql.formats.codec import Codec
-from headrace.sql.formats.decimals import fitted
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 from headrace.sql.java_numbers import double_text
@@ -36,20 +36,16 @@ def json_writer(rows: RowFormat) -> Callable[[tuple[Any, ...]], bytes | None]:
     """The function that writes a row."""
     dumps = orjson.dumps
     if rows.is_unwrapped:
-        convert = encoder(rows.columns[0].type) or _same
+        encode = encoder(rows.columns[0].type) or _same
 
         def write_single(row: tuple[Any, ...]) -> bytes | None:
             (value,) = row
-            return None if value is None else dumps(convert(value))
+            return None if value is None else dumps(encode(value))
 
         return write_single
 
     names = tuple(column.name for column in rows.columns)
-    converted = [
-        (column.name, convert)
-        for column in rows.columns
-        if (convert := encoder(column.type)) is not None
-    ]
+    converted = _converted((column.name, column.type) for column in rows.columns)
     if not converted:
         return lambda row: dumps(dict(zip(names, row, strict=True)))
 
@@ -64,6 +60,12 @@ def json_writer(rows: RowFormat) -> Callable[[tuple[Any, ...]], bytes | None]:
     return write
 
 
+def _converted(members: Iterable[tuple[str, SqlType]]) -> list[tuple[str, Convert]]:
+    """Those members that aren't written as they are."""
+    encoders = ((name, encoder(type)) for name, type in members)
+    return [(name, encode) for name, encode in encoders if encode is not None]
+
+
 def encoder(type: SqlType) -> Convert | None:
     """What turns a value that isn't NULL into what orjson writes; None if nothing is to be done."""
     if isinstance(type, DecimalType):
@@ -76,7 +78,7 @@ def encoder(type: SqlType) -> Convert | None:
         return _null_key_named if value is None else _map_encoder(value)
     if isinstance(type, StructType):
         return _struct_encoder(type.fields)
-    return {"DOUBLE": _encode_double, "BYTES": _encode_bytes}.get(type.name)
+    return _ENCODERS.get(type.name)
 
 
 def _same(value: Any) -> Any:
@@ -97,6 +99,9 @@ def _encode_decimal(number: Decimal) -> Any:
 
 def _encode_bytes(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+_ENCODERS: dict[str, Convert] = {"DOUBLE": _encode_double, "BYTES": _encode_bytes}
 
 
 def _array_encoder(element: Convert) -> Convert:
@@ -120,9 +125,7 @@ def _key_name(key: str | None) -> str:
 
 
 def _struct_encoder(fields: tuple[Field, ...]) -> Convert | None:
-    converted = [
-        (field.name, convert) for field in fields if (convert := encoder(field.type)) is not None
-    ]
+    converted = _converted((field.name, field.type) for field in fields)
     if not converted:
         return None
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headrace.serde.serde import Serde
+from headrace.sql.formats.avro import avro_codec
 from headrace.sql.formats.codec import Codec
 from headrace.sql.formats.delimited import delimited_codec
 from headrace.sql.formats.json import json_codec
+from headrace.sql.formats.json_sr import json_sr_codec
 from headrace.sql.formats.kafka import kafka_codec
+from headrace.sql.formats.protobuf import protobuf_codec, protobuf_nosr_codec
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 
@@ -50,6 +53,10 @@ _CODECS: dict[str, Callable[[RowFormat, str, SchemaRegistry | None], Codec]] = {
     "KAFKA": kafka_codec,
     "DELIMITED": delimited_codec,
     "JSON": json_codec,
+    "JSON_SR": json_sr_codec,
+    "AVRO": avro_codec,
+    "PROTOBUF": protobuf_codec,
+    "PROTOBUF_NOSR": protobuf_nosr_codec,
 }
 
 
