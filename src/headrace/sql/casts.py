@@ -42,7 +42,7 @@ class UnsupportedCast(TypeError):
 @lru_cache(maxsize=10_000)
 def caster(source: SqlType, target: SqlType) -> Converter | None:
     """What casts values from a type to another; None if they can stay as they are."""
-    if source == target:
+    if source == target or (source, target) == (INTEGER, BIGINT):
         return None
     if target == STRING:
         if source == BYTES:
@@ -196,7 +196,6 @@ def parse_boolean_exactly(text: str) -> bool | None:
 
 
 _SCALARS: dict[tuple[str, str], Converter] = {
-    ("INTEGER", "BIGINT"): lambda number: number,
     ("INTEGER", "DOUBLE"): float,
     ("BIGINT", "INTEGER"): wrapped_int,
     ("BIGINT", "DOUBLE"): float,
