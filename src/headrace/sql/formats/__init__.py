@@ -5,6 +5,7 @@ features, and whether it is the key or the value. From WITH properties to a serd
 
 ```
 info     = format_info("DELIMITED", delimiter=";")          # FormatError: unknown, unfit settings
+                                                            # AVRO keys: key_schema_name(source)
 features = key_features(info, columns)                      # or value_features(info, columns, wrap)
 rows     = RowFormat(info, columns, features, is_key=True)
 check(rows)                                                 # FormatError: what the format can't do
@@ -25,6 +26,7 @@ from headrace.sql.formats.catalog import (
     delimiter_character,
     format_info,
     format_named,
+    key_schema_name,
 )
 from headrace.sql.formats.inference import (
     check_physical_schema,
@@ -63,6 +65,7 @@ __all__ = [
     "format_named",
     "infer_columns",
     "key_features",
+    "key_schema_name",
     "register",
     "row_serde",
     "schema_of_columns",

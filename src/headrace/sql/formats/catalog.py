@@ -124,6 +124,13 @@ def format_info(
     return info
 
 
+def key_schema_name(source: str) -> str:
+    """The full name of the schema of a stream's or table's keys, if none is given: keys of several
+    sources may meet in one record of a join, so they are named apart. Only AVRO has need of it."""
+    camel = "".join(word.capitalize() for word in source.split("_"))
+    return f"io.confluent.ksql.avro_schemas.{camel}Key"
+
+
 def check_info(info: FormatInfo) -> None:
     """Raise FormatError if the format doesn't know a setting, or can't use its value."""
     unknown = [name for name, _ in info.properties if name not in info.format.properties]

@@ -50,7 +50,7 @@ def protobuf_nosr_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | 
     """The codec of rows as bare messages of the columns' own schema."""
     descriptor = message_descriptor(protobuf_schema(rows), None, None)
     message_class = message_factory.GetMessageClass(descriptor)
-    encode = _message_encoder(descriptor, row_type(rows))
+    encode = message_encoder(descriptor, row_type(rows))
     decode = message_decoder(descriptor, row_type(rows))
     names = [column.name for column in rows.columns]
 
@@ -99,9 +99,9 @@ class _Writer:
             schema = schema_of(self._registry, id)
         descriptor = message_descriptor(schema, self._registry, info.get(FULL_SCHEMA_NAME))
         self._prepared = (
-            prefix(id) + _index_bytes(descriptor),
+            prefix(id) + index_bytes(descriptor),
             message_factory.GetMessageClass(descriptor),
-            _message_encoder(descriptor, row_type(self._rows)),
+            message_encoder(descriptor, row_type(self._rows)),
         )
         return self._prepared
 
@@ -159,7 +159,7 @@ def parsed_message(message_class: Any, data: bytes) -> Any:
     return message
 
 
-def _index_bytes(descriptor: Any) -> bytes:
+def index_bytes(descriptor: Any) -> bytes:
     """Which message of the file it is: the way to it, of which 0 alone is the shortest."""
     indexes: list[int] = []
     while descriptor is not None:
@@ -213,7 +213,8 @@ def _read_zigzag(data: bytes, at: int) -> tuple[int, int]:
 # Writing
 
 
-def _message_encoder(descriptor: Any, type: StructType) -> Callable[[Any, Any], None]:
+def message_encoder(descriptor: Any, type: StructType) -> Callable[[Any, Any], None]:
+    """What fills a message from a struct; NULLs leave fields unset."""
     by_name = {field.name: field for field in type.fields}
     by_upper_name = {field.name.upper(): field for field in reversed(type.fields)}
     setters = []
@@ -302,7 +303,7 @@ def _array_setter(field: Any, type: ArrayType) -> Callable[[Any, Any], None]:
 
 def _entries_setter(field: Any, type: MapType) -> Callable[[Any, Any], None]:
     entry = StructType((Field("key", type.key), Field("value", type.value)))
-    encode = _message_encoder(field.message_type, entry)
+    encode = message_encoder(field.message_type, entry)
 
     def add_entries(message: Any, entries: dict[Any, Any]) -> None:
         for key, value in entries.items():
@@ -322,7 +323,7 @@ def _filler(field: Any, type: SqlType) -> Callable[[Any, Any], None]:
     if fill is not None:
         return fill
     if isinstance(type, StructType):
-        return _message_encoder(descriptor, type)
+        return message_encoder(descriptor, type)
     inner = descriptor.fields_by_name.get("value")
     if isinstance(type, ArrayType | MapType) and inner is not None:
         return _setter(inner, type)
