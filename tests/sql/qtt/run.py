@@ -67,7 +67,7 @@ class Run:
 
     def statements(self) -> list[PersistentQuery]:
         """Parse all, then execute one by one; gives the queries that were started."""
-        parsed = [part for text in self.case.statements for part in parse(text)]
+        parsed = parse("\n".join(self.case.statements))
         prepare(self.case, (part.statement for part in parsed), self.topics, self.registry)
         queries: list[PersistentQuery] = []
         for index, statement in enumerate(parsed):
