@@ -17,6 +17,7 @@ from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.python import Expr
+from headrace.sql.functions.order import SIGNED
 from headrace.sql.syntax.ast import (
     Between,
     ColumnReference,
@@ -58,8 +59,6 @@ _PYTHON: dict[ComparisonOperator, ast.cmpop] = {
 }
 _NUMBERS = ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE")
 _TIMES = (DATE, TIME, TIMESTAMP)
-_SIGNED = bytes(byte ^ 0x80 for byte in range(256))
-"""Makes bytes compare as Java compares them, which are signed there."""
 _INSTANTS = ("ROWTIME", "WINDOWSTART", "WINDOWEND")
 
 
@@ -71,7 +70,7 @@ def compile_comparison(expression: Comparison, context: Context) -> Code:
 
     def build(a: Expr, b: Expr) -> Expr:
         if left.type == BYTES and operator not in (EQUAL, NOT_EQUAL, DISTINCT, NOT_DISTINCT):
-            table = context.bind(_SIGNED, "signed")
+            table = context.bind(SIGNED, "signed")
             a, b = (py.call(py.attribute(side, "translate"), table) for side in (a, b))
         return py.compared(a, _PYTHON[operator], b)
 

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headrace.sql.errors import SqlError
 from headrace.sql.functions.aggregate import Aggregate
+from headrace.sql.functions.errors import FunctionError
 from headrace.sql.functions.function import Call, Function, Kind, Overload
 from headrace.sql.functions.signature import Argument, Match
 from headrace.sql.types import SqlType
-
-
-class FunctionError(SqlError):
-    """A call names no function, or gives it arguments that it doesn't take."""
 
 
 @dataclass(frozen=True)
