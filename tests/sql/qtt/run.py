@@ -23,6 +23,7 @@ from headrace.testing import TopologyTestDriver
 
 from .cases import Case
 from .compare import difference
+from .functions import functions
 from .post import check_post
 from .records import TopicRecords
 from .topics import prepare
@@ -60,7 +61,9 @@ class Run:
 
     def __post_init__(self) -> None:
         settings = {**_DEFAULTS, **self.case.properties}
-        self.engine = Engine(settings, topics=self.topics, registry=self.registry)
+        self.engine = Engine(
+            settings, topics=self.topics, registry=self.registry, functions=functions()
+        )
         self.internal_topics: set[str] = set()
 
     # Statements
