@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.sql.formats import FormatInfo, RowFormat, subject
 from headrace.sql.metastore import DataSource
 from headrace.sql.schema import Column, HeaderColumn, Schema
 from headrace.sql.syntax.ast import ColumnKind
 from headrace.sql.syntax.parser import parse_columns
-
-if TYPE_CHECKING:
-    from .run import Run
+from headrace.testing.sql import Rehearsal
 
 
-def check_post(run: Run) -> list[str]:
+def check_post(post: dict[str, Any], run: Rehearsal) -> list[str]:
     """What doesn't hold."""
-    post = run.case.post
     found = []
     for expected in post.get("sources", ()):
         reasons = [_source_difference(expected, source) for source in run.engine.metastore]
@@ -88,10 +85,10 @@ def _schema(text: str) -> Schema:
     )
 
 
-def _topic_difference(expected: dict[str, Any], run: Run) -> str | None:
+def _topic_difference(expected: dict[str, Any], run: Rehearsal) -> str | None:
     name = expected["name"]
     topic = run.topics.find(name)
-    source = next((source for source in run.engine.metastore if source.topic == name), None)
+    source = run.source_of(name)
     if topic is None or source is None:
         return "it is not there"
     if expected.get("partitions", topic.partitions) != topic.partitions:

@@ -23,7 +23,8 @@ from headrace.sql.formats import (
 )
 from headrace.sql.schema import Column
 from headrace.sql.syntax.ast import ColumnKind, CreateSource, Statement
-from headrace.sql.topics import InMemoryTopics, TopicInfo
+from headrace.sql.topics import TopicInfo
+from headrace.testing.sql import Rehearsal
 
 from .cases import Case
 
@@ -39,13 +40,9 @@ class _Topic:
     """By subject; the id if one is given."""
 
 
-def prepare(
-    case: Case,
-    statements: Iterable[Statement],
-    topics: InMemoryTopics,
-    registry: InMemorySchemaRegistry,
-) -> None:
+def prepare(case: Case, statements: Iterable[Statement], rehearsal: Rehearsal) -> None:
     """Create the topics of a case, and register its schemas."""
+    registry = rehearsal.registry
     found: dict[str, _Topic] = {}
     for definition in case.topics:
         _add(found, _defined(definition, registry))
@@ -56,7 +53,7 @@ def prepare(
         _add(found, _Topic(record["topic"]))
     for name in grown_set_order(found):  # so ids are given in Java's order
         topic = found[name]
-        topics.create(TopicInfo(topic.name, topic.partitions, topic.replicas))
+        rehearsal.topics.create(TopicInfo(topic.name, topic.partitions, topic.replicas))
         for key, (schema, id) in topic.schemas.items():
             registry.register(key, schema, id)
 

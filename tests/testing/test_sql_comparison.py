@@ -1,4 +1,4 @@
-"""The judge's rules for comparing."""
+"""Whether values are the expected ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .compare import difference
+from headrace.testing.sql.comparison import difference
 
 
 @pytest.mark.parametrize(
