@@ -128,13 +128,18 @@ def zone_of(name: str) -> timezone | ZoneInfo:
 _UNIX = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def instant_in(milliseconds: int, zone: timezone | ZoneInfo) -> datetime:
+    """What clocks in a zone show at an instant."""
+    return (_UNIX + timedelta(milliseconds=milliseconds)).astimezone(zone)
+
+
 def offset_at(milliseconds: int, zone: timezone | ZoneInfo) -> int:
     """Milliseconds that a zone is ahead of UTC at an instant."""
     ahead: timedelta | None
     if isinstance(zone, timezone):
         ahead = zone.utcoffset(None)
     else:
-        ahead = (_UNIX + timedelta(milliseconds=milliseconds)).astimezone(zone).utcoffset()
+        ahead = instant_in(milliseconds, zone).utcoffset()
     assert ahead is not None  # zones that are given always have one
     return ahead // timedelta(milliseconds=1)
 
