@@ -122,3 +122,10 @@ def test_keys_of_one_column_have_no_record_around_them() -> None:
 def test_a_key_without_columns_is_ignored() -> None:
     keyless = row_serde(RowFormat(format_info("JSON"), (), is_key=True), "t")
     assert keyless.deserialize(b"anything") is None
+
+
+def test_maps_of_other_keys_are_kept_between_steps() -> None:
+    rows = values_of("JSON", "A MAP<INT, DECIMAL(4,2)>")
+    serde = row_serde(rows, "t")
+    row = ({1: Decimal("1.10"), 2: None},)
+    assert serde.deserialize(serde.serialize(row)) == row

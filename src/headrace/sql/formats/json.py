@@ -19,7 +19,15 @@ from headrace.sql.formats.codec import Codec
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 from headrace.sql.java_numbers import double_text
-from headrace.sql.types import ArrayType, DecimalType, Field, MapType, SqlType, StructType
+from headrace.sql.types import (
+    STRING,
+    ArrayType,
+    DecimalType,
+    Field,
+    MapType,
+    SqlType,
+    StructType,
+)
 
 Convert = Callable[[Any], Any]
 
@@ -75,6 +83,8 @@ def encoder(type: SqlType) -> Convert | None:
         return None if element is None else _array_encoder(element)
     if isinstance(type, MapType):
         value = encoder(type.value)
+        if type.key != STRING:
+            return _pairs_encoder(encoder(type.key) or _same, value or _same)
         return _null_key_named if value is None else _map_encoder(value)
     if isinstance(type, StructType):
         return _struct_encoder(type.fields)
@@ -112,6 +122,14 @@ def _map_encoder(value: Convert) -> Convert:
     return lambda entries: {
         _key_name(key): None if item is None else value(item) for key, item in entries.items()
     }
+
+
+def _pairs_encoder(key: Convert, value: Convert) -> Convert:
+    """Topics have no such maps, but what is kept between steps may."""
+    return lambda entries: [
+        [None if name is None else key(name), None if item is None else value(item)]
+        for name, item in entries.items()
+    ]
 
 
 def _null_key_named(entries: dict[Any, Any]) -> dict[Any, Any]:
@@ -185,7 +203,7 @@ def _has_decimal(types: list[SqlType]) -> bool:
         if isinstance(type, ArrayType):
             parts = [type.element]
         elif isinstance(type, MapType):
-            parts = [type.value]
+            parts = [type.key, type.value]
         elif isinstance(type, StructType):
             parts = [field.type for field in type.fields]
         if _has_decimal(parts):
@@ -231,6 +249,8 @@ def decoder(type: SqlType) -> Convert:
     if isinstance(type, ArrayType):
         return _array_decoder(decoder(type.element))
     if isinstance(type, MapType):
+        if type.key != STRING:
+            return _pairs_decoder(decoder(type.key), decoder(type.value))
         return _map_decoder(decoder(type.value))
     if isinstance(type, StructType):
         return _struct_decoder(type)
@@ -353,6 +373,18 @@ def _map_decoder(value: Convert) -> Convert:
         if not isinstance(content, dict):
             raise _unfit(content, "MAP")
         return {key: None if item is None else value(item) for key, item in content.items()}
+
+    return decode
+
+
+def _pairs_decoder(key: Convert, value: Convert) -> Convert:
+    def decode(content: Any) -> dict[Any, Any]:
+        if not isinstance(content, list):
+            raise _unfit(content, "MAP")
+        return {
+            None if name is None else key(name): None if item is None else value(item)
+            for name, item in content
+        }
 
     return decode
 
