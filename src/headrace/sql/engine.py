@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from headrace.sql.errors import SqlError, StatementError
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
 from headrace.sql.queries import PersistentQuery
+from headrace.sql.statements.assertions import assert_schema, assert_topic
+from headrace.sql.statements.inserts import insert_values
+from headrace.sql.statements.outcome import Done, InsertedRow, Outcome
+from headrace.sql.statements.queries import create_as_select, insert_into
+from headrace.sql.statements.session import Session
+from headrace.sql.statements.sources import (
+    alter_source,
+    create_source,
+    create_type,
+    drop_source,
+    drop_type,
+)
+from headrace.sql.syntax import ast
 from headrace.sql.syntax.parser import ParsedStatement
 from headrace.sql.topics import InMemoryTopics, Topics
 
-
-@dataclass(frozen=True)
-class InsertedRow:
-    """What INSERT VALUES asks to be produced. Without a timestamp: the time of producing."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    timestamp: int | None
-
-
-@dataclass(frozen=True)
-class Done:
-    """A statement had its effect on the catalogue. `message` says which."""
-
-    message: str
-
-
-Outcome = PersistentQuery | InsertedRow | Done
+__all__ = ["Done", "Engine", "InsertedRow", "Outcome"]
 
 
 class Engine:
@@ -52,13 +47,66 @@ class Engine:
         registry: SchemaRegistry | None = None,
         functions: FunctionRegistry | None = None,
     ) -> None:
-        self.settings: dict[str, Any] = dict(settings or {})
-        self.topics = topics if topics is not None else InMemoryTopics()
-        self.registry = registry
-        self.functions = functions or builtin_functions()
-        self.metastore = Metastore()
-        self.queries: dict[str, PersistentQuery] = {}
+        self._session = Session(
+            dict(settings or {}),
+            topics if topics is not None else InMemoryTopics(),
+            registry,
+            functions or builtin_functions(),
+        )
+
+    @property
+    def metastore(self) -> Metastore:
+        return self._session.metastore
+
+    @property
+    def queries(self) -> Mapping[str, PersistentQuery]:
+        return self._session.queries
+
+    @property
+    def topics(self) -> Topics:
+        return self._session.topics
 
     def execute(self, parsed: ParsedStatement) -> Outcome:
-        """Execute a statement. Raises SqlError if that can't be done; then nothing has changed."""
-        raise NotImplementedError
+        """Execute a statement. Raises StatementError if that can't be done; then nothing has
+        changed."""
+        handler = _HANDLERS.get(type(parsed.statement))
+        if handler is None:
+            raise StatementError("The engine has nothing to do for this statement.", parsed.text)
+        try:
+            return handler(self._session, parsed.statement, parsed.text)
+        except StatementError:
+            raise
+        except SqlError as error:
+            raise StatementError(error.message, parsed.text) from error
+
+
+def _set(session: Session, statement: ast.SetProperty, sql: str) -> Outcome:
+    session.settings[statement.name] = statement.value
+    return Done(f"Successfully changed local property '{statement.name}' to '{statement.value}'.")
+
+
+def _unset(session: Session, statement: ast.UnsetProperty, sql: str) -> Outcome:
+    session.settings.pop(statement.name, None)
+    return Done(f"Successfully unset local property '{statement.name}'.")
+
+
+def _variable(session: Session, statement: ast.Statement, sql: str) -> Outcome:
+    return Done("Variables are bound when a text is parsed.")
+
+
+_HANDLERS: dict[type[ast.Statement], Callable[[Session, Any, str], Outcome]] = {
+    ast.CreateSource: create_source,
+    ast.CreateAsSelect: create_as_select,
+    ast.InsertInto: insert_into,
+    ast.InsertValues: insert_values,
+    ast.DropSource: drop_source,
+    ast.AlterSource: alter_source,
+    ast.CreateType: create_type,
+    ast.DropType: drop_type,
+    ast.AssertTopic: assert_topic,
+    ast.AssertSchema: assert_schema,
+    ast.SetProperty: _set,
+    ast.UnsetProperty: _unset,
+    ast.DefineVariable: _variable,
+    ast.UndefineVariable: _variable,
+}

@@ -1,0 +1,158 @@
+"""Aggregations in the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from headrace.core.windowed import Windowed
+from headrace.dsl import KGroupedStream, KStream, KTable, Materialized, with_key
+from headrace.sql.errors import SqlError
+from headrace.sql.expressions import Aggregation, compile_aggregation, projection
+from headrace.sql.plan.steps import AggregateStep
+from headrace.sql.syntax.ast import (
+    Duration,
+    HoppingWindow,
+    SessionWindow,
+    TumblingWindow,
+    WindowExpression,
+)
+from headrace.topology.windows import EmitStrategy, SessionWindows, TimeWindows
+
+if TYPE_CHECKING:
+    from headrace.sql.building.builder import QueryBuilder
+
+_DAY_MS = 86_400_000
+
+
+def aggregate(build: QueryBuilder, step: AggregateStep) -> KTable[Any, Any]:
+    """The table of aggregates, whose rows are the key, the results, and bounds of windows."""
+    log = build.log(f"{step.name}-Aggregate")
+    aggregation = compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
+    key = build.serdes.plain_key(step)
+    stored: Materialized[Any, Any] = Materialized(
+        f"{step.name}-Aggregate-Materialize",
+        key=key,
+        value=build.serdes.state(aggregation.intermediates),
+        retention=_retention(step.windows),
+    )
+    flow = build.flow(step.input)
+    if isinstance(flow, KTable):
+        table = _of_table(build, step, flow, aggregation, stored)
+    else:
+        grouped = _grouped(build, step, flow)
+        table = _of_stream(step, grouped, aggregation, stored)
+    results = aggregation.results
+    named: Materialized[Any, Any] = Materialized(value=build.serdes.row(step.row))
+    if step.windows is None:
+        return table.map_values(with_key(lambda key, state: key + results(state)), named)
+
+    def windowed(key: Windowed[Any], state: Any) -> Any:
+        return key.key + results(state) + tuple(key.window)
+
+    return table.map_values(with_key(windowed), named)
+
+
+def _group_selector(build: QueryBuilder, step: AggregateStep) -> Callable[[Any, Any], Any]:
+    """Gives the group of a row; None if a part of it is NULL."""
+    if step.keeps_key:
+        return lambda key, row: key
+    scope = build.typing.scope(step.input.row)
+    compiled = [build.typing.compiled(each, scope) for each in step.group_by]
+    evaluate = projection(compiled, build.log(f"{step.name}-GroupBy"))
+
+    def select(key: Any, row: Any) -> Any:
+        group = evaluate(key, row)
+        return None if None in group else group
+
+    return select
+
+
+def _grouped(
+    build: QueryBuilder, step: AggregateStep, stream: KStream[Any, Any]
+) -> KGroupedStream[Any, Any]:
+    key, row = build.serdes.plain_key(step), build.serdes.row(step.input.row)
+    name = f"{step.name}-GroupBy"
+    if step.keeps_key:
+        return stream.group_by_key(key=key, value=row, name=name)
+    select = _group_selector(build, step)
+    return stream.filter(lambda key, row: row is not None).group_by(
+        select, key=key, value=row, name=name
+    )
+
+
+def _of_stream(
+    step: AggregateStep,
+    grouped: KGroupedStream[Any, Any],
+    aggregation: Aggregation,
+    stored: Materialized[Any, Any],
+) -> KTable[Any, Any]:
+    initial, add = aggregation.initial, aggregation.add
+    emit = EmitStrategy.ON_WINDOW_CLOSE if step.final else EmitStrategy.ON_WINDOW_UPDATE
+    match step.windows:
+        case None:
+            return grouped.aggregate(initial, add, stored)
+        case SessionWindow(gap=gap) as window:
+            merge = aggregation.merge
+            if merge is None:
+                raise SqlError("A function of the statement can't be used with SESSION windows.")
+            sessions = SessionWindows.of_inactivity_gap(_delta(gap), grace=_grace(window, gap))
+            return (
+                grouped.windowed_by(sessions)
+                .emit_strategy(emit)
+                .aggregate(initial, add, lambda key, one, other: merge(one, other), stored)
+            )
+        case window:
+            return (
+                grouped.windowed_by(_time_windows(window))
+                .emit_strategy(emit)
+                .aggregate(initial, add, stored)
+            )
+
+
+def _of_table(
+    build: QueryBuilder,
+    step: AggregateStep,
+    table: KTable[Any, Any],
+    aggregation: Aggregation,
+    stored: Materialized[Any, Any],
+) -> KTable[Any, Any]:
+    undo = aggregation.undo
+    assert undo is not None, "planning refuses functions that can't undo"
+    select = _group_selector(build, step)
+    grouped = table.group_by(
+        lambda key, row: (select(key, row), row),
+        key=build.serdes.plain_key(step),
+        value=build.serdes.row(step.input.row),
+        name=f"{step.name}-GroupBy",
+    )
+    return grouped.aggregate(aggregation.initial, aggregation.add, undo, stored)
+
+
+def _time_windows(window: WindowExpression) -> TimeWindows:
+    match window:
+        case TumblingWindow(size=size):
+            return TimeWindows.of_size(_delta(size), grace=_grace(window, size))
+        case HoppingWindow(size=size, advance=advance):
+            windows = TimeWindows.of_size(_delta(size), grace=_grace(window, size))
+            return windows.advance_by(_delta(advance))
+        case _:
+            raise TypeError(f"{type(window).__name__} is no time window")
+
+
+def _grace(window: WindowExpression, size: Duration) -> timedelta:
+    """As given, or so that windows stay open for a day."""
+    if window.grace is not None:
+        return _delta(window.grace)
+    return timedelta(milliseconds=max(_DAY_MS - size.milliseconds, 0))
+
+
+def _retention(window: WindowExpression | None) -> timedelta | None:
+    if window is None or window.retention is None:
+        return None
+    return _delta(window.retention)
+
+
+def _delta(duration: Duration) -> timedelta:
+    return timedelta(milliseconds=duration.milliseconds)
