@@ -454,14 +454,19 @@ class TimePattern:
 
     def parse(self, text: str) -> Parsed:
         """Reads a whole text."""
+        parsed, end = self.parse_beginning(text)
+        if end != len(text):
+            raise ValueError(
+                f"Text '{text}' could not be parsed, unparsed text found at index {end}"
+            )
+        return parsed
+
+    def parse_beginning(self, text: str) -> tuple[Parsed, int]:
+        """Reads as much of a text as the pattern is for, and says where the rest begins."""
         parsed, at = Parsed(), 0
         for part in self.parts:
             at = part.read(text, at, parsed)
-        if at != len(text):
-            raise ValueError(
-                f"Text '{text}' could not be parsed, unparsed text found at index {at}"
-            )
-        return parsed
+        return parsed, at
 
 
 @lru_cache(maxsize=1_000)

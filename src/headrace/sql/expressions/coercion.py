@@ -62,6 +62,8 @@ def coerced(
         type = _loose_type(expression, context)
         if type is None:
             continue
+        if common == STRING and isinstance(expression, Literal):
+            continue  # any constant can be text
         try:
             common = type if common is None else _combined(common, type)
         except _Mismatch:

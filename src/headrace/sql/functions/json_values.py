@@ -12,9 +12,20 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} isn't JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def parse(text: str) -> Any:
-    """The value of JSON text; ValueError if it is none."""
-    return json.loads(text, parse_constant=_no_constant)
+    """The value at the beginning of text; ValueError if there is none. What follows it is not
+    looked at, as Jackson doesn't."""
+    start = text.lstrip(" \t\r\n")
+    value, end = _DECODER.raw_decode(start)
+    if not isinstance(value, str | list | dict) and start[end : end + 1] not in _AFTER_A_WORD:
+        raise ValueError(f"{text} isn't JSON")
+    return value
+
+
+_AFTER_A_WORD = ("", " ", "\t", "\r", "\n", ",", "]", "}")
 
 
 def written(value: Any) -> str:

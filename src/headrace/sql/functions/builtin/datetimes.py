@@ -163,8 +163,9 @@ def string_to_date(text: str, pattern: str) -> int:
 
 @library.scalar("parse_date", "(STRING formattedDate, STRING formatPattern) -> DATE")
 def parse_date(text: str, pattern: str) -> int:
-    """The date that text says, by a pattern of Java's DateTimeFormatter."""
-    parsed = time_pattern(pattern).parse(text)
+    """The date that text says, by a pattern of Java's DateTimeFormatter. What follows it in the
+    text doesn't matter."""
+    parsed, _ = time_pattern(pattern).parse_beginning(text)
     instant = parsed.timestamp(UTC)
     if instant % DAY:
         raise ValueError(f"Date format contains time field: {pattern}")

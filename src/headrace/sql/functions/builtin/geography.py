@@ -42,8 +42,14 @@ def geo_distance(
     if radius is None:
         raise ValueError(f"GeoDistance function units parameter must be one of miles or "
                          f"kilometres, not {units}")  # fmt: skip
-    up, across = math.radians(lat2 - lat1), math.radians(lon2 - lon1)
-    haversine = math.sin(up / 2) * math.sin(up / 2) + math.sin(across / 2) * math.sin(
-        across / 2
-    ) * math.cos(math.radians(lat1)) * math.cos(math.radians(lat2))
+    # The order of these steps makes for the last digit, which is ksqlDB's.
+    up, across = (lat2 - lat1) / 180 * math.pi, (lon2 - lon1) / 180 * math.pi
+    haversine = _square_of_sine(across / 2) * math.cos(math.radians(lat2)) * math.cos(
+        math.radians(lat1)
+    ) + _square_of_sine(up / 2)
     return radius * 2 * math.asin(math.sqrt(haversine))
+
+
+def _square_of_sine(angle: float) -> float:
+    sine = math.sin(angle)
+    return sine * sine

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.core.hash_order import sized_map_order
 from headrace.sql.functions.library import Library
 
 library = Library("LAMBDA")
@@ -79,6 +80,13 @@ def reduce_array(array: list[Any] | None, state: Any, step: Function) -> Any:
 def reduce_map(entries: dict[Any, Any] | None, state: Any, step: Function) -> Any:
     if entries is None or state is None:
         return state
-    for key, value in entries.items():
-        state = step(state, key, value)
+    for key in _in_order(entries):
+        state = step(state, key, entries[key])
     return state
+
+
+def _in_order(entries: dict[Any, Any]) -> list[Any]:
+    """The keys as Java's HashMap has them, where the order shows in the result."""
+    if not all(isinstance(key, str) for key in entries):
+        return list(entries)
+    return sized_map_order(entries)

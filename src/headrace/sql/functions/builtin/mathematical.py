@@ -291,15 +291,7 @@ def _chosen(call: Call, choose: Callable[..., Any]) -> Callable[..., Any]:
         known = [value for value in values if value is not None]
         return choose(known, key=order) if known else None
 
-    if not isinstance(call.returns, DecimalType):
-        return compute
-    scale = call.returns.scale
-
-    def compute_decimal(*values: Decimal | None) -> Decimal | None:
-        result = compute(*values)
-        return None if result is None else decimals.rounded(result, scale)
-
-    return compute_decimal
+    return compute
 
 
 @library.scalar("greatest", *_COMPARED, strict=False, bound=True)
