@@ -13,7 +13,7 @@ from headrace.sql.formats import (
     delimiter_character,
     format_info,
     key_features,
-    key_schema_name,
+    key_info_of,
     value_features,
 )
 
@@ -122,4 +122,9 @@ def test_the_error_shows_columns_as_ksqldb_does() -> None:
 
 
 def test_names_of_key_schemas() -> None:
-    assert key_schema_name("MY_TABLE").endswith(".MyTableKey")
+    named = key_info_of("MY_TABLE", format_info("AVRO"))
+    assert named.get("fullSchemaName") == "io.confluent.ksql.avro_schemas.MyTableKey"
+    given = format_info("AVRO", full_schema_name="n.Mine", schema_id=3)
+    assert key_info_of("MY_TABLE", given) == given
+    assert key_info_of("MY_TABLE", format_info("JSON")) == format_info("JSON")
+    assert given.internal == format_info("AVRO")

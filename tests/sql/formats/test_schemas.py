@@ -18,7 +18,7 @@ from headrace.sql.formats import (
     check_physical_schema,
     format_info,
     infer_columns,
-    key_schema_name,
+    key_info_of,
     register,
     row_serde,
 )
@@ -218,7 +218,7 @@ def test_a_schema_of_another_kind() -> None:
 
 
 def test_what_is_registered_for_avro() -> None:
-    info = format_info("AVRO", full_schema_name=key_schema_name("OUT"))
+    info = key_info_of("OUT", format_info("AVRO"))
     keys = keys_of("AVRO", "K STRUCT<F STRUCT<G INT>>")
     text = schema_of_columns(RowFormat(info, keys.columns, keys.features, is_key=True)).text
     inner = {"name": "G", "type": ["null", "int"], "default": None}

@@ -16,7 +16,7 @@ from headrace.sql.formats import (
     SchemaText,
     format_info,
     key_features,
-    key_schema_name,
+    key_info_of,
     schema_of_columns,
     subject,
     value_features,
@@ -122,9 +122,9 @@ def _rows(
     if name is None or not columns:
         return None
     full_name = given.get(f"{role}_SCHEMA_FULL_NAME", given.get(f"{role}_AVRO_SCHEMA_FULL_NAME"))
-    if is_key and name.upper() == "AVRO" and full_name is None:
-        full_name = key_schema_name(statement.name)
     info = format_info(name, full_schema_name=full_name)
+    if is_key:
+        info = key_info_of(statement.name, info)
     if not info.format.schemas:
         return None
     if is_key:

@@ -5,7 +5,7 @@ features, and whether it is the key or the value. From WITH properties to a serd
 
 ```
 info     = format_info("DELIMITED", delimiter=";")          # FormatError: unknown, unfit settings
-                                                            # AVRO keys: key_schema_name(source)
+                                                            # of keys: key_info_of(source, info)
 features = key_features(info, columns)                      # or value_features(info, columns, wrap)
 rows     = RowFormat(info, columns, features, is_key=True)
 check(rows)                                                 # FormatError: what the format can't do
@@ -26,7 +26,7 @@ from headrace.sql.formats.catalog import (
     delimiter_character,
     format_info,
     format_named,
-    key_schema_name,
+    key_info_of,
 )
 from headrace.sql.formats.inference import (
     check_physical_schema,
@@ -65,7 +65,7 @@ __all__ = [
     "format_named",
     "infer_columns",
     "key_features",
-    "key_schema_name",
+    "key_info_of",
     "register",
     "row_serde",
     "schema_of_columns",

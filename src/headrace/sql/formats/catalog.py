@@ -91,6 +91,12 @@ class FormatInfo:
         """The value of a setting, if it was made."""
         return dict(self.properties).get(property)
 
+    @property
+    def internal(self) -> FormatInfo:
+        """This, for topics between the steps of a query: without what names a schema."""
+        naming = (SCHEMA_ID, FULL_SCHEMA_NAME)
+        return FormatInfo(self.name, tuple(p for p in self.properties if p[0] not in naming))
+
     def with_property(self, property: str, value: str) -> FormatInfo:
         """This, with one setting more, or another value of it."""
         return FormatInfo(
@@ -124,11 +130,13 @@ def format_info(
     return info
 
 
-def key_schema_name(source: str) -> str:
-    """The full name of the schema of a stream's or table's keys, if none is given: keys of several
-    sources may meet in one record of a join, so they are named apart. Only AVRO has need of it."""
+def key_info_of(source: str, info: FormatInfo) -> FormatInfo:
+    """The format of a stream's or table's keys. Schemas of AVRO keys are named after the source,
+    unless they are given a name."""
+    if info.name != "AVRO" or info.get(FULL_SCHEMA_NAME) is not None:
+        return info
     camel = "".join(word.capitalize() for word in source.split("_"))
-    return f"io.confluent.ksql.avro_schemas.{camel}Key"
+    return info.with_property(FULL_SCHEMA_NAME, f"io.confluent.ksql.avro_schemas.{camel}Key")
 
 
 def check_info(info: FormatInfo) -> None:
