@@ -13,6 +13,7 @@ from headrace.sql.formats import (
     check,
     infer_columns,
     key_features,
+    key_info_of,
     value_features,
 )
 from headrace.sql.metastore import DataSource, TimestampColumn
@@ -55,9 +56,10 @@ def define_source(
     if topic is None:
         raise SqlError('Missing required property "KAFKA_TOPIC" which has no default value.')
     key_info = properties.format("KEY", settings.get(KEY_FORMAT_BY_DEFAULT, "KAFKA"))
+    key_info = key_info_of(statement.name, key_info)
     value_info = properties.format("VALUE", settings.get(VALUE_FORMAT_BY_DEFAULT))
     declared = declared_schema(statement.columns, types)
-    _check_schema_ids(properties, declared, key_info, value_info)
+    _check_schema_ids(properties, declared)
     schema = _with_inferred(declared, topic, key_info, value_info, properties, registry)
     _check_columns(statement, schema)
     window = properties.window
@@ -130,18 +132,9 @@ def _check_header(column: ColumnDefinition, type_: SqlType) -> None:
         raise SqlError(f"Invalid type for HEADERS column: expected {HEADERS_TYPE}, got {type_}")
 
 
-def _check_schema_ids(
-    properties: SourceProperties, declared: Schema, key: FormatInfo, value: FormatInfo
-) -> None:
-    for part, info, columns in (("KEY", key, declared.key), ("VALUE", value, declared.value)):
-        if properties.number(f"{part}_SCHEMA_ID") is None:
-            continue
-        if not info.format.schemas:
-            raise SqlError(
-                f"{part}_FORMAT should support schema inference when {part}_SCHEMA_ID is provided. "
-                f"Current format is {info.name}."
-            )
-        if columns:
+def _check_schema_ids(properties: SourceProperties, declared: Schema) -> None:
+    for part, columns in (("KEY", declared.key), ("VALUE", declared.value)):
+        if columns and properties.number(f"{part}_SCHEMA_ID") is not None:
             raise SqlError(
                 f"Table elements and {part}_SCHEMA_ID cannot both exist for create statement."
             )

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.sql.errors import SqlError
-from headrace.sql.formats import FormatError, FormatInfo, delimiter_character, format_info
+from headrace.sql.formats import (
+    FormatError,
+    FormatInfo,
+    delimiter_character,
+    format_info,
+    format_named,
+)
 from headrace.sql.metastore import TimestampColumn, WindowInfo, WindowKind
 from headrace.sql.syntax.ast import Literal, Properties, TimeUnit
 
@@ -154,6 +160,12 @@ class SourceProperties:
                 f"Either provide one or set a default via the "
                 f"'ksql.persistence.default.format.{part.lower()}' config."
             )
+        schema_id = self.number(f"{part}_SCHEMA_ID")
+        if schema_id is not None and not format_named(name).schemas:
+            raise SqlError(
+                f"{part}_FORMAT should support schema inference when {part}_SCHEMA_ID is provided. "
+                f"Current format is {name.upper()}."
+            )
         full_name = self.text(f"{part}_SCHEMA_FULL_NAME")
         if full_name is None and part == "VALUE":
             full_name = self.text("VALUE_AVRO_SCHEMA_FULL_NAME")
@@ -162,7 +174,7 @@ class SourceProperties:
             name,
             delimiter=delimiter,
             full_schema_name=full_name,
-            schema_id=self.number(f"{part}_SCHEMA_ID"),
+            schema_id=schema_id,
             nullable_representation=self.text(f"{part}_PROTOBUF_NULLABLE_REPRESENTATION"),
         )
 

@@ -42,7 +42,7 @@ class Serdes:
 
     def plain_key(self, step: Step) -> Serde[Any]:
         """Of keys without their windows. Raises FormatError if the format can't write them."""
-        info = step.key_format
+        info = step.key_format.internal
         rows = RowFormat(info, step.key, key_features(info, step.key), is_key=True)
         check(rows)
         return row_serde(rows, f"{self.application_id}-{step.name}", self.registry)

@@ -114,7 +114,7 @@ class JoinPlanner:
         name: str,
     ) -> Step:
         """The step with the expression as its key, in the format that the join wants."""
-        same_format = step.key_format == key_format
+        same_format = step.key_format.internal == key_format.internal
         if fits and same_format:
             return step
         if step.window is not None:

@@ -13,7 +13,9 @@ from headrace.sql.formats import (
     FormatInfo,
     RowFormat,
     check,
+    check_physical_schema,
     key_features,
+    key_info_of,
     register,
     value_features,
 )
@@ -128,7 +130,7 @@ def _sink(
     sql: str,
 ) -> DataSource:
     schema = planned.schema
-    key_info = properties.format("KEY", planned.step.key_format)
+    key_info = key_info_of(statement.name, properties.format("KEY", planned.step.key_format))
     value_info = properties.format("VALUE", query.sources[0].source.value_format.info)
     key = RowFormat(key_info, schema.key, key_features(key_info, schema.key), is_key=True)
     check(key)
@@ -143,11 +145,14 @@ def _sink(
     timestamp = properties.timestamp
     check_timestamp(timestamp, schema)
     prefix = session.settings.get(TOPIC_PREFIX, "")
+    topic = properties.text("KAFKA_TOPIC") or f"{prefix}{statement.name}"
+    check_physical_schema(key, topic, session.registry)
+    check_physical_schema(value, topic, session.registry)
     return DataSource(
         name=statement.name,
         kind=statement.kind,
         schema=schema,
-        topic=properties.text("KAFKA_TOPIC") or f"{prefix}{statement.name}",
+        topic=topic,
         key_format=key,
         value_format=value,
         window=planned.window,
