@@ -22,11 +22,11 @@ _LAMBDA_PARAMETERS = 3
 
 def compile_call(call: FunctionCall, context: Context) -> Code:
     functions = context.scope.functions
+    given = [compile_argument(each, context) for each in call.arguments]
     kind = functions.kind(call.name)
     if kind in (Kind.AGGREGATE, Kind.TABLE):
         what = "Aggregate" if kind is Kind.AGGREGATE else "Table"
         raise TypingError(f"{what} functions can't be used here: {call.name}", call)
-    given = [compile_argument(each, context) for each in call.arguments]
     resolved = functions.scalar(
         call.name, [argument for argument, _ in given], context.scope.settings
     )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any, NoReturn
-
-from headrace.sql.java_numbers import double_text
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} isn't JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 
 
 def parse(text: str) -> Any:
     """The value at the beginning of text; ValueError if there is none. What follows it is not
-    looked at, as Jackson doesn't."""
+    looked at, as Jackson doesn't. Fractions keep all their digits."""
     start = text.lstrip(" \t\r\n")
     value, end = _DECODER.raw_decode(start)
     if not isinstance(value, str | list | dict) and start[end : end + 1] not in _AFTER_A_WORD:
@@ -30,8 +29,8 @@ _AFTER_A_WORD = ("", " ", "\t", "\r", "\n", ",", "]", "}")
 
 def written(value: Any) -> str:
     """The JSON of a value that was read."""
-    if isinstance(value, float):
-        return double_text(value)
+    if isinstance(value, Decimal):
+        return str(value)
     if isinstance(value, list):
         return f"[{','.join(map(written, value))}]"
     if isinstance(value, dict):

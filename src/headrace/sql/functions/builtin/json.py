@@ -81,9 +81,13 @@ def json_array_contains(text: str | None, value: Any) -> bool:
         array = parse(text)
     except ValueError:
         return False
-    return isinstance(array, list) and any(
-        type(each) is type(value) and each == value for each in array
-    )
+    return isinstance(array, list) and any(_is_equal(each, value) for each in array)
+
+
+def _is_equal(element: Any, value: Any) -> bool:
+    if isinstance(element, Decimal) and isinstance(value, float):
+        return float(element) == value
+    return type(element) is type(value) and bool(element == value)
 
 
 @library.scalar("json_array_length", "(STRING jsonArray) -> INT")
