@@ -14,14 +14,15 @@ class AliasGenerator:
     """Gives `KSQL_COL_0`, `KSQL_COL_1` …, without those that sources have as columns."""
 
     def __init__(self, sources: Iterable[QuerySource]) -> None:
+        known = list(sources)
         self._taken = {
             int(match[1])
-            for source in sources
+            for source in known
             for column in source.all_columns()
             if (match := _GENERATED.fullmatch(column.name))
         }
         self._next = 0
-        self._fields: dict[str, int] = {}
+        self._fields = {column.name: 1 for source in known for column in source.all_columns()}
 
     def column(self) -> str:
         while self._next in self._taken:
@@ -31,7 +32,8 @@ class AliasGenerator:
         return name
 
     def field(self, name: str) -> str:
-        """For a field of a struct: its name, with a number if it was used already."""
+        """For a field of a struct: its name, with a number if it was used already, or if a source
+        has a column of that name."""
         used = self._fields.get(name, 0)
         self._fields[name] = used + 1
         return name if not used else f"{name}_{used}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headrace.sql.analysis.aliases import AliasGenerator
-from headrace.sql.analysis.query import JoinedSources, ResolvedQuery, sources_of, synthetic_key
+from headrace.sql.analysis.join_keys import synthetic_key
+from headrace.sql.analysis.query import JoinedSources, ResolvedQuery, sources_of
 from headrace.sql.analysis.resolution import Resolver, check_alias
 from headrace.sql.analysis.sources import QuerySource
 from headrace.sql.errors import SqlError

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from headrace.sql.analysis.aliases import AliasGenerator
 from headrace.sql.analysis.sources import QuerySource
 from headrace.sql.syntax.ast import (
-    ColumnReference,
     Emit,
     Expression,
     JoinKind,
@@ -67,23 +66,3 @@ def sources_of(relation: QuerySource | JoinedSources) -> Iterator[QuerySource]:
     else:
         yield from sources_of(relation.left)
         yield relation.right
-
-
-SYNTHETIC_KEY = "ROWKEY"
-
-
-def synthetic_key(relation: QuerySource | JoinedSources) -> str | None:
-    """The name of the key that a join adds, because no column of a source has its value: that of
-    one side may be missing, or both sides are computed. None if it adds none."""
-    if isinstance(relation, QuerySource):
-        return None
-    sides = (relation.left_expression, relation.right_expression)
-    computed = not any(isinstance(side, ColumnReference) for side in sides)
-    if relation.kind is not JoinKind.OUTER and not computed:
-        return None
-    taken = {column.name for source in sources_of(relation) for column in source.all_columns()}
-    name, number = SYNTHETIC_KEY, 0
-    while name in taken:
-        number += 1
-        name = f"{SYNTHETIC_KEY}_{number}"
-    return name

@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from headrace.sql.analysis.sources import SYSTEM_NAMES, WINDOW_BOUNDS, QuerySource
 from headrace.sql.errors import SqlError
 from headrace.sql.named_types import resolved_type
-from headrace.sql.syntax.ast import Cast, ColumnReference, Expression, SingleColumn
+from headrace.sql.syntax.ast import (
+    Cast,
+    ColumnReference,
+    Expression,
+    FunctionCall,
+    IntervalUnit,
+    SingleColumn,
+)
+from headrace.sql.syntax.expression_parser import UNITS
 from headrace.sql.syntax.formatter import format_expression
-from headrace.sql.syntax.traversal import rewrite
+from headrace.sql.syntax.traversal import rewrite, walk
 from headrace.sql.types import SqlType
 
 _BOUNDS = frozenset(column.name for column in WINDOW_BOUNDS)
@@ -31,10 +39,18 @@ class Resolver:
     def resolve(self, expression: Expression, clause: str) -> Expression:
         """The expression with all columns qualified. Raises SqlError if a name means nothing, or
         more than one thing."""
+        for node in walk(expression):
+            if isinstance(node, ColumnReference) and node.source is not None:
+                self.source(node.source)
 
         def change(node: Expression) -> Expression | None:
             if isinstance(node, ColumnReference):
                 return self._column(node, clause)
+            if isinstance(node, FunctionCall):
+                arguments = tuple(
+                    self._unit(each) or rewrite(each, change) for each in node.arguments
+                )
+                return FunctionCall(node.name, arguments, position=node.position)
             if isinstance(node, Cast):
                 operand = rewrite(node.operand, change)
                 type_ = resolved_type(node.type, self._types)
@@ -42,6 +58,15 @@ class Resolver:
             return None
 
         return rewrite(expression, change)
+
+    def _unit(self, argument: Expression) -> Expression | None:
+        """`DAY` as an argument is a unit, unless it is a column."""
+        if not isinstance(argument, ColumnReference) or argument.source is not None:
+            return None
+        unit = UNITS.get(argument.name)
+        if unit is None or self._owners(argument.name):
+            return None
+        return IntervalUnit(unit, position=argument.position)
 
     def source(self, alias: str) -> QuerySource:
         """Raises SqlError if there is none of that name."""
@@ -61,7 +86,6 @@ class Resolver:
     def _column(self, reference: ColumnReference, clause: str) -> ColumnReference:
         name, alias = reference.name, reference.source
         if alias is not None:
-            self.source(alias)
             if self.source(alias).find(name) is None:
                 return self._bound_or_fail(reference, clause)
             return reference

@@ -97,7 +97,8 @@ def _of_stream(
             merge = aggregation.merge
             if merge is None:
                 raise SqlError("A function of the statement can't be used with SESSION windows.")
-            sessions = SessionWindows.of_inactivity_gap(_delta(gap), grace=_grace(window, gap))
+            grace = _grace(step, window, gap)
+            sessions = SessionWindows.of_inactivity_gap(_delta(gap), grace=grace)
             return (
                 grouped.windowed_by(sessions)
                 .emit_strategy(emit)
@@ -105,7 +106,7 @@ def _of_stream(
             )
         case window:
             return (
-                grouped.windowed_by(_time_windows(window))
+                grouped.windowed_by(_time_windows(step, window))
                 .emit_strategy(emit)
                 .aggregate(initial, add, stored)
             )
@@ -130,21 +131,23 @@ def _of_table(
     return grouped.aggregate(aggregation.initial, aggregation.add, undo, stored)
 
 
-def _time_windows(window: WindowExpression) -> TimeWindows:
+def _time_windows(step: AggregateStep, window: WindowExpression) -> TimeWindows:
     match window:
         case TumblingWindow(size=size):
-            return TimeWindows.of_size(_delta(size), grace=_grace(window, size))
+            return TimeWindows.of_size(_delta(size), grace=_grace(step, window, size))
         case HoppingWindow(size=size, advance=advance):
-            windows = TimeWindows.of_size(_delta(size), grace=_grace(window, size))
+            windows = TimeWindows.of_size(_delta(size), grace=_grace(step, window, size))
             return windows.advance_by(_delta(advance))
         case _:
             raise TypeError(f"{type(window).__name__} is no time window")
 
 
-def _grace(window: WindowExpression, size: Duration) -> timedelta:
-    """As given, or so that windows stay open for a day."""
+def _grace(step: AggregateStep, window: WindowExpression, size: Duration) -> timedelta:
+    """As given, or so that windows stay open for a day; final results don't wait for that."""
     if window.grace is not None:
         return _delta(window.grace)
+    if step.final:
+        return timedelta(0)
     return timedelta(milliseconds=max(_DAY_MS - size.milliseconds, 0))
 
 

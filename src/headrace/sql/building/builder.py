@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from headrace.sql.building.serdes import Serdes
 from headrace.sql.building.timestamps import Retimer, extractor, time_of
 from headrace.sql.expressions import compile_table_functions, predicate, projection
 from headrace.sql.metastore import DataSource
+from headrace.sql.plan.columns import references
 from headrace.sql.plan.steps import (
     AggregateStep,
     FilterStep,
@@ -27,6 +28,7 @@ from headrace.sql.plan.steps import (
     ForeignKeyJoinStep,
     JoinStep,
     ProjectStep,
+    ReformatStep,
     RekeyStep,
     SourceStep,
     Step,
@@ -73,6 +75,8 @@ class QueryBuilder:
                 return self._flat_mapped(step)
             case RekeyStep():
                 return self._rekeyed(step)
+            case ReformatStep():
+                return self._reformatted(step)
             case JoinStep():
                 return join(self, step)
             case ForeignKeyJoinStep():
@@ -156,34 +160,49 @@ class QueryBuilder:
 
     def _rekeyed(self, step: RekeyStep) -> Flow:
         flow = self.flow(step.input)
-        if isinstance(flow, KTable):
-            return self._rekeyed_table(step, flow)
-        if step.removes_key:
+        assert isinstance(flow, KStream), "planning refuses other keys for tables"
+        if not step.expressions:
             return flow.select_key(lambda key, row: None)
         scope = self.typing.scope(step.input.row)
         compiled = [self.typing.compiled(each, scope) for each in step.expressions]
         evaluate = projection(compiled, self.log(step.name))
-        null_row = _null_row(step.input)
+        of_key = _of_key(step, evaluate)
 
         def select(key: Any, row: Any) -> Any:
-            new = evaluate(key, null_row(key) if row is None else row)
+            new = of_key(key) if row is None else evaluate(key, row)
             return None if new == (None,) else new
 
         return flow.select_key(select)
 
-    def _rekeyed_table(self, step: RekeyStep, table: KTable[Any, Any]) -> KTable[Any, Any]:
-        """The same key, but written otherwise: the table goes through a topic of its own."""
+    def _reformatted(self, step: ReformatStep) -> Flow:
+        flow = self.flow(step.input)
+        key, row = self.serdes.key(step), self.serdes.row(step.row)
+        if not isinstance(flow, KTable):
+            return flow.repartition(name=step.name, key=key, value=row)
         side = "Left" if step.name.endswith("-left") else "Right"
-        key, row = self.serdes.plain_key(step), self.serdes.row(step.row)
-        stream = table.to_stream().repartition(
+        stream = flow.to_stream().repartition(
             name=f"{side}SourceKeyed-SelectKey", key=key, value=row
         )
         return stream.to_table(Materialized(f"{side}SourceKeyed-Materialize", key=key, value=row))
 
 
-def _null_row(step: Step) -> Any:
-    """What stands for the row of a record that has none."""
-    if isinstance(step, SourceStep):
-        return null_row_maker(step.source.source, step.row, step.extras)
-    nothing = (None,) * len(step.row)
-    return lambda key: nothing
+def _of_key(step: RekeyStep, evaluate: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """The new key of records that have no row: what can be computed of their key alone."""
+    source = step.input
+    nothing = (None,) * len(step.expressions)
+    if not isinstance(source, SourceStep):
+        return lambda key: nothing
+    names = {column.name for column in source.key}
+    computable = [
+        all(reference.name in names for reference in references([each]))
+        for each in step.expressions
+    ]
+    row_of = null_row_maker(source.source.source, source.row, source.extras)
+
+    def of_key(key: Any) -> Any:
+        values = evaluate(key, row_of(key))
+        return tuple(
+            [value if can else None for value, can in zip(values, computable, strict=True)]
+        )
+
+    return of_key

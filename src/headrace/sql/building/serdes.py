@@ -42,7 +42,7 @@ class Serdes:
 
     def plain_key(self, step: Step) -> Serde[Any]:
         """Of keys without their windows. Raises FormatError if the format can't write them."""
-        info = step.key_format.internal
+        info = _internal(step.key_format)
         rows = RowFormat(info, step.key, key_features(info, step.key), is_key=True)
         check(rows)
         return row_serde(rows, f"{self.application_id}-{step.name}", self.registry)
@@ -57,6 +57,11 @@ class Serdes:
         columns = tuple(Column(f"C{index}", type_) for index, type_ in enumerate(types))
         rows = RowFormat(FormatInfo("JSON"), columns)
         return row_serde(rows, f"{self.application_id}-internal", self.registry)
+
+
+def _internal(info: FormatInfo) -> FormatInfo:
+    """The format of keys between steps: JSON in the place of formats that need a registry."""
+    return FormatInfo("JSON") if info.format.schemas else info
 
 
 def _windowed(serde: Serde[Any], window: WindowInfo | None) -> Serde[Any]:

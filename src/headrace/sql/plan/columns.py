@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from headrace.sql.analysis.query import ResolvedQuery, synthetic_key
+from headrace.sql.analysis.join_keys import synthetic_key
+from headrace.sql.analysis.query import ResolvedQuery
 from headrace.sql.analysis.sources import QuerySource
 from headrace.sql.schema import Column
 from headrace.sql.syntax.ast import ColumnReference, Expression

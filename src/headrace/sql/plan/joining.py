@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from headrace.sql.analysis.join_keys import equivalents, fits, is_foreign_key_join, is_table
 from headrace.sql.analysis.query import JoinedSources, sources_of
 from headrace.sql.analysis.sources import QuerySource
 from headrace.sql.errors import SqlError
-from headrace.sql.formats import FormatInfo
+from headrace.sql.formats import FormatInfo, RowFormat, check
 from headrace.sql.metastore import WindowInfo
 from headrace.sql.plan.columns import Columns
-from headrace.sql.plan.keys import (
-    is_foreign_key_join,
-    is_same_key,
-    is_table,
-    relation_key,
+from headrace.sql.plan.keys import relation_key
+from headrace.sql.plan.steps import (
+    ForeignKeyJoinStep,
+    JoinStep,
+    ReformatStep,
+    RekeyStep,
+    SourceStep,
+    Step,
 )
-from headrace.sql.plan.steps import ForeignKeyJoinStep, JoinStep, RekeyStep, SourceStep, Step
 from headrace.sql.plan.typing import Typing
 from headrace.sql.schema import Column
 from headrace.sql.syntax.ast import Expression, JoinKind
@@ -57,15 +60,13 @@ class JoinPlanner:
         right = self.read(relation.right, f"{prefix}KafkaTopic_Right")
         self._check(relation, left, right)
         name = f"{prefix}Join"
-        if is_foreign_key_join(relation, self.columns):
+        if is_foreign_key_join(relation):
             return self._foreign_key_join(relation, left, right, name)
         return self._key_join(relation, left, right, name)
 
     def _key_join(self, relation: JoinedSources, left: Step, right: Step, name: str) -> Step:
-        left_key = relation_key(relation.left, self.columns)
-        right_key = relation_key(relation.right, self.columns)
-        left_fits = is_same_key((relation.left_expression,), left_key)
-        right_fits = is_same_key((relation.right_expression,), right_key)
+        left_fits = fits(relation.left_expression, equivalents(relation.left))
+        right_fits = fits(relation.right_expression, equivalents(relation.right))
         key_format = self._key_format(left, right, left_fits, right_fits)
         part = relation_key(relation, self.columns)[0]
         left = self._keyed(
@@ -76,9 +77,8 @@ class JoinPlanner:
         )
         self._check_partitions(relation, left, right)
         key = (Column(part.name, left.key[0].type),)
-        adds_key = part.name not in {column.name for column in (*left.row, *right.row)}
-        synthetic = self.columns.synthetic_key
-        adds_key = adds_key and part.name == synthetic and relation is self.columns.query.relation
+        is_last = relation is self.columns.query.relation
+        adds_key = is_last and self.columns.synthetic_key is not None
         return JoinStep(
             kind=relation.kind,
             left=left,
@@ -114,20 +114,23 @@ class JoinPlanner:
         name: str,
     ) -> Step:
         """The step with the expression as its key, in the format that the join wants."""
-        same_format = step.key_format.internal == key_format.internal
-        if fits and same_format:
-            return step
+        if fits:
+            # Keys with schemas of different topics are different bytes even if they are the same
+            # keys, so that they could be in different partitions.
+            same_format = step.key_format == key_format and not key_format.format.schemas
+            return step if same_format else _reformatted(step, key_format, name)
         if step.window is not None:
             raise SqlError(
                 "Implicit repartitioning of windowed sources is not supported. "
                 f"See {READ_REPARTITION}."
             )
         internal = self.columns.internal(expression)
-        type_ = self.typing.value_type(internal, step.row)
+        key = (Column(key_name, self.typing.value_type(internal, step.row)),)
+        check(RowFormat(key_format, key, is_key=True))
         return RekeyStep(
             input=step,
             expressions=(internal,),
-            key=(Column(key_name, type_),),
+            key=key,
             row=step.row,
             is_table=step.is_table,
             key_format=key_format,
@@ -203,8 +206,7 @@ class JoinPlanner:
         if not relation.right.source.is_table:
             return
         criteria = format_expression(relation.criteria)[1:-1]
-        right_key = relation_key(relation.right, self.columns)
-        on_key = is_same_key((relation.right_expression,), right_key)
+        on_key = fits(relation.right_expression, equivalents(relation.right))
         if not is_table(relation.left):
             if not on_key:
                 raise SqlError(
@@ -217,7 +219,7 @@ class JoinPlanner:
                 "Invalid join condition: table-table joins require to join on the primary key of "
                 f"the right input table. Got {criteria}."
             )
-        if not is_foreign_key_join(relation, self.columns):
+        if not is_foreign_key_join(relation):
             return
         if isinstance(relation.left, JoinedSources):
             raise SqlError(
@@ -248,7 +250,9 @@ class JoinPlanner:
                 f"{_window_shown(_shown(relation.left), left.window)}\n"
                 f"{_window_shown(_shown(relation.right), right.window)}"
             )
-        if left.window is not None and right.window is not None and left.window != right.window:
+        same_kind = _is_session(left.window) == _is_session(right.window)
+        reformatted = left.key_format.format.schemas and same_kind
+        if left.window != right.window and not reformatted:
             raise SqlError(
                 "Implicit repartitioning of windowed sources is not supported. "
                 f"See {READ_REPARTITION}."
@@ -261,7 +265,7 @@ class JoinPlanner:
             while isinstance(part, JoinedSources):
                 step_of = step.left if isinstance(step, JoinStep) else step
                 part, step = part.left, step_of
-            if isinstance(step, RekeyStep) and not step.is_table:
+            if isinstance(step, RekeyStep | ReformatStep):
                 continue
             topic = self.topics.find(part.source.topic)
             if topic is not None:
@@ -275,9 +279,25 @@ class JoinPlanner:
             )
 
 
+def _reformatted(step: Step, key_format: FormatInfo, name: str) -> Step:
+    return ReformatStep(
+        input=step,
+        key=step.key,
+        row=step.row,
+        is_table=step.is_table,
+        key_format=key_format,
+        window=step.window,
+        name=name,
+    )
+
+
+def _is_session(window: WindowInfo | None) -> bool:
+    return window is not None and window.size_ms is None
+
+
 def _shown(relation: QuerySource | JoinedSources) -> str:
-    """The source that a message blames: of several, the last that was joined."""
-    return relation.alias if isinstance(relation, QuerySource) else relation.right.alias
+    """The source that a message blames: of several, the first."""
+    return next(sources_of(relation)).alias
 
 
 def _window_shown(name: str, window: WindowInfo | None) -> str:

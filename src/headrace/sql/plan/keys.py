@@ -1,11 +1,11 @@
-"""The key of a query's result, and which expressions have its value."""
+"""The key of a query's result: its columns, and what selects them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.sql.analysis.query import JoinedSources, ResolvedQuery
-from headrace.sql.analysis.sources import QuerySource
+from headrace.sql.analysis.join_keys import Relation, equivalents
+from headrace.sql.analysis.query import ResolvedQuery
 from headrace.sql.plan.columns import Columns
 from headrace.sql.syntax.ast import ColumnReference, Expression, FieldAccess, Literal, SingleColumn
 
@@ -13,7 +13,7 @@ from headrace.sql.syntax.ast import ColumnReference, Expression, FieldAccess, Li
 @dataclass(frozen=True)
 class KeyPart:
     """A column of the key. `name` is what it is called in rows; `expressions` all have its value,
-    so that to select one of them is to select it."""
+    so that to select one of them is to select it. The first goes before the others."""
 
     name: str
     expressions: tuple[Expression, ...]
@@ -21,73 +21,40 @@ class KeyPart:
     """It is a key of what the query reads."""
 
 
-def relation_key(relation: QuerySource | JoinedSources, columns: Columns) -> tuple[KeyPart, ...]:
+def relation_key(relation: Relation, columns: Columns) -> tuple[KeyPart, ...]:
     """The key of what a query reads."""
-    if isinstance(relation, QuerySource):
-        return tuple(
-            KeyPart(
-                columns.name(relation.alias, column.name),
-                (ColumnReference(column.name, relation.alias),),
-            )
-            for column in relation.source.schema.key
-        )
-    if is_foreign_key_join(relation, columns):
-        return relation_key(relation.left, columns)
-    if columns.synthetic_key is not None and relation is columns.query.relation:
-        return (KeyPart(columns.synthetic_key, (ColumnReference(columns.synthetic_key),)),)
-    viable = [*left_equivalents(relation, columns), relation.right_expression]
-    named = tuple(each for each in viable if isinstance(each, ColumnReference))
-    if not named:  # an inner join of computed keys: nothing can name its key
-        return (KeyPart("ROWKEY", ()),)
-    chosen = _selected_first(columns.query, named)
-    return (KeyPart(columns.name(chosen.source, chosen.name), named),)
+    parts = []
+    for same in equivalents(relation):
+        named = [each for each in same if isinstance(each, ColumnReference)]
+        chosen = _selected_first(columns.query, named)
+        others = (each for each in named if each != chosen)
+        name = columns.name(chosen.source, chosen.name)
+        parts.append(KeyPart(name, (chosen, *others)))
+    return tuple(parts)
 
 
-def left_equivalents(relation: JoinedSources, columns: Columns) -> tuple[Expression, ...]:
-    """What has the value of the key of a join's left side."""
-    left = relation_key(relation.left, columns)
-    if len(left) == 1 and relation.left_expression in left[0].expressions:
-        return left[0].expressions
-    return (relation.left_expression,)
-
-
-def is_foreign_key_join(relation: JoinedSources, columns: Columns) -> bool:
-    """Tables are joined, and not by the left one's key."""
-    if not relation.right.source.is_table or not is_table(relation.left):
-        return False
-    left = relation_key(relation.left, columns)
-    return len(left) != 1 or relation.left_expression not in left[0].expressions
-
-
-def is_table(relation: QuerySource | JoinedSources) -> bool:
-    if isinstance(relation, QuerySource):
-        return relation.source.is_table
-    return is_table(relation.left)
-
-
-def _selected_first(query: ResolvedQuery, named: tuple[ColumnReference, ...]) -> ColumnReference:
+def _selected_first(query: ResolvedQuery, named: list[ColumnReference]) -> ColumnReference:
     for item in query.select:
         if isinstance(item, SingleColumn) and item.expression in named:
-            assert isinstance(item.expression, ColumnReference)
-            return item.expression
+            return named[named.index(item.expression)]  # type: ignore[arg-type]
     return named[0]
 
 
 def query_key(query: ResolvedQuery, columns: Columns) -> tuple[KeyPart, ...]:
     """The key of a query's result."""
-    read = relation_key(query.relation, columns)
     expressions = query.group_by or query.partition_by
-    if not expressions or (query.partition_by and is_same_key(expressions, read)):
-        return read
+    if not expressions or (query.partition_by and has_key(query, expressions)):
+        return relation_key(query.relation, columns)
     if query.partition_by and is_null(expressions):
         return ()
     return tuple(_part(query, expression, columns) for expression in expressions)
 
 
-def is_same_key(expressions: tuple[Expression, ...], key: tuple[KeyPart, ...]) -> bool:
-    """Whether expressions have the values of a key, in its order."""
+def has_key(query: ResolvedQuery, expressions: tuple[Expression, ...]) -> bool:
+    """Whether expressions have the values of the key of what a query reads, in its order."""
+    key = equivalents(query.relation)
     return len(expressions) == len(key) and all(
-        expression in part.expressions for expression, part in zip(expressions, key, strict=True)
+        expression in same for expression, same in zip(expressions, key, strict=True)
     )
 
 

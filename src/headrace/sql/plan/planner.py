@@ -17,7 +17,7 @@ from headrace.sql.metastore import WindowInfo, WindowKind
 from headrace.sql.plan.aggregation import Grouped, calls_of, check_functions, is_aggregation
 from headrace.sql.plan.columns import Columns, references
 from headrace.sql.plan.joining import READ_REPARTITION, JoinPlanner
-from headrace.sql.plan.keys import KeyPart, is_null, is_same_key, query_key, relation_key
+from headrace.sql.plan.keys import KeyPart, has_key, is_null, query_key
 from headrace.sql.plan.projection import Projection, split
 from headrace.sql.plan.selection import Selected, expand
 from headrace.sql.plan.steps import (
@@ -54,7 +54,7 @@ KEY_FORMAT_BY_DEFAULT = "ksql.persistence.default.format.key"
 class PlannedQuery:
     """A query's steps, and the columns of its result."""
 
-    step: Step
+    step: ProjectStep
     schema: Schema
 
     @property
@@ -95,6 +95,10 @@ class _QueryPlan:
         self._check_functions(selected)
         aggregates = is_aggregation(query, selected, self._functions)
         self._check_clauses(aggregates)
+        if aggregates:
+            Grouped(key, self._columns, self._functions).select(selected)
+        else:
+            self._check_types(selected)
         projection = split(query, self._columns, key, selected, self._planner.sink)
         self._check_names()
         if aggregates:
@@ -160,12 +164,9 @@ class _QueryPlan:
             return RekeyStep(
                 input=step,
                 expressions=(),
-                removes_key=True,
                 **_like(step, key=(), key_format=FormatInfo("NONE"), name="PartitionBy"),
             )
-        if any(is_null((each,)) for each in expressions):
-            raise SqlError("Cannot PARTITION BY multiple columns including NULL")
-        if is_same_key(expressions, relation_key(self._query.relation, self._columns)):
+        if has_key(self._query, expressions):
             return step
         if step.window is not None:
             raise SqlError(
@@ -192,8 +193,7 @@ class _QueryPlan:
         expressions = grouped.select(projection.values)
         having = None if query.having is None else grouped.having(query.having)
         calls = [self._with_argument(call) for call in grouped.calls]
-        read = relation_key(query.relation, self._columns)
-        keeps_key = is_same_key(query.group_by, read) and not any(
+        keeps_key = has_key(query, query.group_by) and not any(
             source.source.window for source in query.sources
         )
         if not keeps_key:
@@ -325,11 +325,11 @@ class _QueryPlan:
             Column(item.alias, self._typing.value_type(expression, step.row))
             for item, expression in zip(projection.values, expressions, strict=True)
         )
-        _check_duplicates(columns, "value")
         key = tuple(
             Column(name, column.type) for name, column in zip(projection.key, step.key, strict=True)
         )
-        _check_duplicates(key, "key")
+        _check_duplicates(key, "key", set())
+        _check_duplicates(columns, "value", {column.name for column in key})
         projected = ProjectStep(
             input=step,
             expressions=tuple(expressions),
@@ -376,6 +376,10 @@ class _QueryPlan:
         while not isinstance(relation, QuerySource):
             self._use([relation.left_expression, relation.right_expression])
             relation = relation.left
+        if query.is_join:
+            self._relation()  # what can't be joined is told before anything else
+        if len(query.partition_by) > 1 and any(is_null((each,)) for each in query.partition_by):
+            raise SqlError("Cannot PARTITION BY multiple columns including NULL")
 
     def _check_functions(self, selected: Sequence[Selected]) -> None:
         query = self._query
@@ -383,6 +387,27 @@ class _QueryPlan:
         expressions += [each for each in (query.where, query.having) if each is not None]
         expressions += [*query.group_by, *query.partition_by]
         check_functions(expressions, self._functions)
+
+    def _check_types(self, selected: Sequence[Selected]) -> None:
+        """What is wrong with types is told before what is wrong with the key."""
+        row = self._everything()
+        scope = self._typing.scope(row)
+        for item in selected:
+            internal = self._internal(item.expression)
+            calls = tuple(calls_of([internal], self._functions, Kind.TABLE))
+            if calls:
+                compile_table_functions(calls, scope, _ignore)
+            else:
+                self._typing.value(internal, row)
+
+    def _everything(self) -> tuple[Column, ...]:
+        """All columns that could be selected."""
+        columns, relation = self._columns.everything(), self._query.relation
+        synthetic = self._columns.synthetic_key
+        if synthetic is None or isinstance(relation, QuerySource):
+            return columns
+        joined_on = self._internal(relation.left_expression)
+        return (*columns, Column(synthetic, self._typing.value_type(joined_on, columns)))
 
     def _check_clauses(self, aggregates: bool) -> None:
         query = self._query
@@ -437,8 +462,7 @@ def _window_info(window: WindowExpression | None) -> WindowInfo | None:
             return WindowInfo(WindowKind.SESSION)
 
 
-def _check_duplicates(columns: tuple[Column, ...], kind: str) -> None:
-    seen: set[str] = set()
+def _check_duplicates(columns: tuple[Column, ...], kind: str, seen: set[str]) -> None:
     for column in columns:
         if column.name in seen:
             raise SqlError(f"Duplicate {kind} columns found in schema: {column}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headrace.sql.analysis.join_keys import is_foreign_key_join
 from headrace.sql.analysis.query import JoinedSources, ResolvedQuery
 from headrace.sql.errors import SqlError
 from headrace.sql.plan.columns import Columns
-from headrace.sql.plan.keys import KeyPart, is_foreign_key_join
+from headrace.sql.plan.keys import KeyPart
 from headrace.sql.plan.selection import Selected
 from headrace.sql.syntax.ast import ColumnReference
 from headrace.sql.syntax.formatter import format_expression
@@ -32,32 +33,23 @@ def split(
     """Find the key among what is selected. Raises SqlError if it isn't there, is there twice, or if
     there is nothing else."""
     found: dict[int, Selected] = {}
-    values: list[Selected] = []
-    for item in selected:
-        index = _part_of(item, key, found)
-        if index is None:
-            values.append(item)
-        elif index in found:
-            raise SqlError(
-                f"The projection contains a key column (`{found[index].alias}`) more than once, "
-                f"aliased as: {found[index].alias} and {item.alias}."
-            )
-        else:
-            found[index] = item
+    for index, part in enumerate(key):
+        for expression in part.expressions:
+            same = [item for item in selected if item.expression == expression]
+            if len(same) > 1:
+                raise SqlError(
+                    f"The projection contains a key column (`{same[0].alias}`) more than once, "
+                    f"aliased as: {_listed([item.alias for item in same], 'and')}."
+                )
+            if same:
+                found[index] = same[0]
+                break
+    values = [item for item in selected if item not in found.values()]
     if len(found) < len(key):
         raise SqlError(_missing(query, columns, key, found, sink))
     if not values:
         raise SqlError("The projection contains no value columns.")
     return Projection(tuple(found[i].alias for i in range(len(key))), tuple(values))
-
-
-def _part_of(item: Selected, key: tuple[KeyPart, ...], found: dict[int, Selected]) -> int | None:
-    for index, part in enumerate(key):
-        if item.expression in part.expressions:
-            if index in found and found[index].expression != item.expression:
-                continue  # another column with the same value
-            return index
-    return None
 
 
 def _missing(
@@ -69,7 +61,7 @@ def _missing(
 ) -> str:
     relation = query.relation
     if isinstance(relation, JoinedSources) and not query.group_by and not query.partition_by:
-        if is_foreign_key_join(relation, columns):
+        if is_foreign_key_join(relation):
             return _missing_primary_key(relation, key, found)
         what, shown, example = _join_expressions(key)
     elif query.partition_by:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headrace.sql.analysis.query import ResolvedQuery
-from headrace.sql.analysis.sources import PSEUDO_COLUMNS, QuerySource
+from headrace.sql.analysis.sources import PSEUDO_COLUMNS, WINDOW_BOUNDS, QuerySource
 from headrace.sql.errors import SqlError
 from headrace.sql.plan.columns import Columns
 from headrace.sql.plan.keys import KeyPart
@@ -63,7 +63,9 @@ def _all(query: ResolvedQuery, columns: Columns, key: tuple[KeyPart, ...]) -> It
 
 def _of_source(source: QuerySource, columns: Columns) -> Iterator[Selected]:
     schema = source.source.schema
-    for column in schema.columns():
+    # ksqlDB leaves out bounds of windows by their names, so that those of joins are in.
+    bounds = WINDOW_BOUNDS if source.source.window and columns.query.is_join else ()
+    for column in (*schema.key, *bounds, *schema.value, *schema.headers):
         reference = ColumnReference(column.name, source.alias)
         yield Selected(columns.name(source.alias, column.name), reference)
 

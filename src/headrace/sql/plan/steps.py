@@ -62,11 +62,17 @@ class FlatMapStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class RekeyStep(Step):
-    """Gives records of a stream another key."""
+    """Gives records of a stream another key; without expressions, none."""
 
     input: Step
     expressions: tuple[Expression, ...]
-    removes_key: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReformatStep(Step):
+    """Sends records through a topic in which their keys are written in another format."""
+
+    input: Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from headrace.sql.expressions import (
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.schema import Column
 from headrace.sql.syntax.ast import ColumnReference, Expression, Literal
+from headrace.sql.syntax.traversal import walk
 from headrace.sql.types import BOOLEAN, SqlType
 
 T = TypeVar("T")
@@ -67,6 +68,10 @@ class Typing:
     ) -> Compiled:
         """A condition of WHERE or HAVING. `shown` is how it is called in messages."""
         prefix = f"Error in {clause} expression: "
+        known = {column.name for column in row}
+        for node in walk(expression):
+            if isinstance(node, ColumnReference) and node.name not in known:
+                raise SqlError(f"{prefix}Unknown column {node.name}.")
         compiled = _located(
             lambda: compile_expression(expression, self.scope(row)), prefix, "Invalid Predicate: "
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.dsl import StreamsBuilder
 from headrace.sql.analysis.analyzer import analyse
 from headrace.sql.analysis.query import ResolvedQuery
@@ -25,10 +27,11 @@ from headrace.sql.plan.typing import Typing
 from headrace.sql.properties import CREATE_AS, INSERT_INTO, SourceProperties
 from headrace.sql.queries import PersistentQuery, QueryKind
 from headrace.sql.schema import Schema
+from headrace.sql.statements.inserts import can_become
 from headrace.sql.statements.outcome import Done, Outcome
 from headrace.sql.statements.session import Session
 from headrace.sql.statements.sources import check_evolution, check_replacement
-from headrace.sql.syntax.ast import CreateAsSelect, InsertInto, SourceKind
+from headrace.sql.syntax.ast import Cast, CreateAsSelect, InsertInto, SourceKind
 from headrace.sql.topics import TopicInfo
 
 TOPIC_PREFIX = "ksql.output.topic.name.prefix"
@@ -83,7 +86,7 @@ def insert_into(session: Session, statement: InsertInto, sql: str) -> Outcome:
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns")
     query = analyse(statement.query, session.metastore)
     planned = _planner(session, sink.name, sink.key_format.info).plan(query)
-    _check_insertable(planned, sink)
+    planned = _fitted(planned, sink)
     given_id = properties.text("QUERY_ID")
     if given_id is not None and given_id.upper() in session.queries:
         raise SqlError(f"Query ID '{given_id.upper()}' already exists.")
@@ -104,14 +107,32 @@ def _check_kind(kind: SourceKind, planned: PlannedQuery) -> None:
         )
 
 
-def _check_insertable(planned: PlannedQuery, sink: DataSource) -> None:
+def _fitted(planned: PlannedQuery, sink: DataSource) -> PlannedQuery:
+    """The query with values cast to what the sink has, where that goes without saying."""
     result, wanted = planned.schema, Schema(sink.schema.key, sink.schema.value)
-    if result != wanted:
+    if result == wanted:
+        return planned
+    fit = (
+        result.key == wanted.key
+        and len(result.value) == len(wanted.value)
+        and all(
+            one.name == other.name and can_become(one.type, other.type)
+            for one, other in zip(result.value, wanted.value, strict=True)
+        )
+    )
+    if not fit:
         raise SqlError(
             "Incompatible schema between results and sink.\n"
             f"Result schema is {result}\n"
             f"Sink schema is {wanted}"
         )
+    step = planned.step
+    expressions = tuple(
+        each if one == other else Cast(each, other.type)
+        for each, one, other in zip(step.expressions, result.value, wanted.value, strict=True)
+    )
+    step = replace(step, expressions=expressions, row=wanted.value)
+    return PlannedQuery(step, wanted)
 
 
 def _query_of(session: Session, sink: str) -> PersistentQuery | None:

@@ -293,7 +293,8 @@ class ExpressionParser(TypeParser):
         if self._at_lambda():
             return self._lambda()
         if self.token.kind is Kind.WORD and self.ahead(1).text in (",", ")"):
-            unit = UNITS.get(self.token.value)
+            # `DAYS`. What `DAY` is depends on the columns there are.
+            unit = TimeUnit.__members__.get(self.token.value)
             if unit is not None and self.token.value not in self._variables:
                 self.next()
                 return IntervalUnit(unit, position=position)

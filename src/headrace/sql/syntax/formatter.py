@@ -32,9 +32,9 @@ from headrace.sql.syntax.ast import (
     SimpleCase,
     StructConstructor,
     Subscript,
+    TimeUnit,
     When,
 )
-from headrace.sql.syntax.expression_parser import UNITS
 from headrace.sql.syntax.type_parser import SIMPLE_TYPES
 from headrace.sql.syntax.words import UNSAFE
 from headrace.sql.types import DOUBLE, STRING, ArrayType, DecimalType, MapType, SqlType, StructType
@@ -44,7 +44,7 @@ _PLAIN = re.compile(r"[A-Z_][A-Z0-9_@]*")
 
 def format_name(name: str) -> str:
     """A name, in quotes if it needs some."""
-    if _PLAIN.fullmatch(name) and name not in UNSAFE and name not in UNITS:
+    if _PLAIN.fullmatch(name) and name not in UNSAFE and name not in TimeUnit.__members__:
         return name
     return quoted(name)
 
