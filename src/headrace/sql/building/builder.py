@@ -130,10 +130,10 @@ class QueryBuilder:
         flow = self.flow(step.input)
         scope = self.typing.scope(step.input.row)
         compiled = self.typing.compiled(step.condition, scope)
-        accepts = predicate(compiled, self.log(step.name))
+        log = self.log(step.name)
         if isinstance(flow, KTable):
-            return flow.filter(accepts)
-        return flow.filter(lambda key, row: row is not None and accepts(key, row))
+            return flow.filter(predicate(compiled, log))
+        return flow.filter(predicate(compiled, log, optional="row"))
 
     def _flat_mapped(self, step: FlatMapStep) -> Flow:
         flow = self.flow(step.input)
@@ -150,13 +150,11 @@ class QueryBuilder:
         flow = self.flow(step.input)
         scope = self.typing.scope(step.input.row)
         compiled = [self.typing.compiled(each, scope) for each in step.expressions]
-        project = projection(compiled, self.log(step.name))
+        log = self.log(step.name)
         if isinstance(flow, KTable):
             serde = self.serdes.row(step.row)
-            return flow.map_values(with_key(project), Materialized(value=serde))
-        return flow.map_values(
-            with_key(lambda key, row: None if row is None else project(key, row))
-        )
+            return flow.map_values(with_key(projection(compiled, log)), Materialized(value=serde))
+        return flow.map_values(with_key(projection(compiled, log, optional="row")))
 
     def _rekeyed(self, step: RekeyStep) -> Flow:
         flow = self.flow(step.input)

@@ -30,27 +30,32 @@ def evaluator(compiled: Compiled, failed: Failed) -> Callable[..., Any]:
     return build(compiled.scope.parameters, compiled.code.node, compiled.namespace, failed)
 
 
-def projection(compiled: Sequence[Compiled], failed: Failed) -> Callable[..., tuple[Any, ...]]:
-    """Gives the values of expressions, which have one scope, as a row."""
+def projection(
+    compiled: Sequence[Compiled], failed: Failed, optional: str | None = None
+) -> Callable[..., Any]:
+    """Gives the values of expressions, which have one scope, as a row. If the parameter `optional`
+    is None, so is the row."""
     parameters = compiled[0].scope.parameters
     body = py.tuple_of([each.code.node for each in compiled])
+    if optional is not None:
+        body = py.either(py.is_none(py.name(optional)), py.NOTHING, body)
     namespace = {name: value for each in compiled for name, value in each.namespace.items()}
     return build(parameters, body, namespace, failed)
 
 
-def predicate(compiled: Compiled, failed: Failed) -> Callable[..., bool]:
-    """Says whether a condition is TRUE."""
+def predicate(
+    compiled: Compiled, failed: Failed, optional: str | None = None
+) -> Callable[..., bool]:
+    """Says whether a condition is TRUE. If the parameter `optional` is None, it isn't."""
     if compiled.type not in (BOOLEAN, None):
         raise TypingError(
             f"{format_expression(compiled.expression)} is {compiled.type}, no condition",
             compiled.expression,
         )
-    return build(
-        compiled.scope.parameters,
-        py.compared(compiled.code.node, ast.Is(), py.constant(True)),
-        compiled.namespace,
-        failed,
-    )
+    body = py.compared(compiled.code.node, ast.Is(), py.constant(True))
+    if optional is not None:
+        body = py.all_of([py.is_not_none(py.name(optional)), body])
+    return build(compiled.scope.parameters, body, compiled.namespace, failed)
 
 
 def build(

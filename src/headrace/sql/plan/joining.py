@@ -18,7 +18,6 @@ from headrace.sql.plan.steps import (
     JoinStep,
     ReformatStep,
     RekeyStep,
-    SourceStep,
     Step,
 )
 from headrace.sql.plan.typing import Typing
@@ -46,7 +45,7 @@ class JoinPlanner:
     typing: Typing
     topics: Topics
     default_key_format: str
-    read: Callable[[QuerySource, str], SourceStep]
+    read: Callable[[QuerySource, str], Step]
 
     def plan(self, relation: QuerySource | JoinedSources, prefix: str = "") -> Step:
         if isinstance(relation, QuerySource):

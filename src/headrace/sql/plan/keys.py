@@ -36,7 +36,7 @@ def relation_key(relation: Relation, columns: Columns) -> tuple[KeyPart, ...]:
 def _selected_first(query: ResolvedQuery, named: list[ColumnReference]) -> ColumnReference:
     for item in query.select:
         if isinstance(item, SingleColumn) and item.expression in named:
-            return named[named.index(item.expression)]  # type: ignore[arg-type]
+            return named[named.index(item.expression)]
     return named[0]
 
 

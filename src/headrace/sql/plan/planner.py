@@ -200,12 +200,23 @@ class _QueryPlan:
             self._use(query.group_by)
         self._use(calls)
         step = self._filtered(self._relation())
+        if not keeps_key:
+            step = self._pruned(step, [*query.group_by, *calls])
         aggregate = self._aggregate_step(step, key, calls, keeps_key)
         return self._projected(
             self._having(aggregate, having, grouped),
             projection,
             [self._internal(each) for each in expressions],
         )
+
+    def _pruned(self, step: Step, expressions: Iterable[Expression]) -> Step:
+        """Only the columns that are needed from here on, before they go through a topic."""
+        used = {self._internal(each).name for each in references(expressions)}
+        row = tuple(column for column in step.row if column.name in used)
+        if len(row) == len(step.row) or not row:
+            return step
+        columns = tuple(ColumnReference(column.name) for column in row)
+        return ProjectStep(input=step, expressions=columns, **_like(step, row=row, name="Prepare"))
 
     def _with_argument(self, call: FunctionCall) -> FunctionCall:
         """Aggregates without arguments get the time of the row. COUNT doesn't look at it."""
@@ -295,7 +306,13 @@ class _QueryPlan:
         )
         return planner.plan(self._query.relation)
 
-    def _read(self, source: QuerySource, name: str) -> SourceStep:
+    def _read(self, source: QuerySource, name: str) -> Step:
+        step = self._source_step(source, name)
+        if self._query.is_join and not step.is_table:
+            return self._pruned(step, self._used)  # rows of joined streams are kept for a while
+        return step
+
+    def _source_step(self, source: QuerySource, name: str) -> SourceStep:
         used = {each.name for each in self._used if each.source == source.alias}
         extras = tuple(column for column in source.extra_columns() if column.name in used)
         columns = self._columns
