@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from headrace.core.errors import ArgumentError
 from headrace.sql.functions.aggregate import Aggregate
 from headrace.sql.functions.errors import FunctionError
 from headrace.sql.functions.function import Call, Function, Kind, Overload
@@ -37,7 +38,7 @@ class AggregateCall:
 
 
 class FunctionRegistry:
-    """Functions by name, in any case. Later ones go before built-in ones of the same name."""
+    """Functions by name, in any case."""
 
     def __init__(self, functions: Iterable[Function] = ()) -> None:
         self._functions: dict[str, Function] = {}
@@ -45,6 +46,18 @@ class FunctionRegistry:
             self.register(function)
 
     def register(self, function: Function) -> None:
+        """Adds a function, or overloads to the one of its name. Of overloads that take the same,
+        the newer one counts."""
+        known = self._functions.get(function.name.upper())
+        if known is not None:
+            if known.kind is not function.kind:
+                raise ArgumentError(
+                    f"{function.name} can't be a {function.kind.value.lower()} function: there is "
+                    f"a {known.kind.value.lower()} function of that name"
+                )
+            newer = {each.signature.accepted for each in function.overloads}
+            older = [each for each in known.overloads if each.signature.accepted not in newer]
+            function = replace(known, overloads=(*older, *function.overloads))
         self._functions[function.name.upper()] = function
 
     def copy(self) -> FunctionRegistry:

@@ -329,6 +329,11 @@ class Signature:
         ]
 
     @property
+    def accepted(self) -> tuple[tuple[str, bool], ...]:
+        """What is taken, whatever it is called."""
+        return tuple((str(each.type), each.variadic) for each in self.parameters)
+
+    @property
     def variadic_at(self) -> int | None:
         return next((at for at, each in enumerate(self.parameters) if each.variadic), None)
 
