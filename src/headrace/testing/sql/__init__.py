@@ -1,5 +1,10 @@
-"""Testing SQL, with no Kafka and no Spark: statements, records as JSON in, records as JSON out."""
+"""Testing SQL, with no Kafka and no Spark.
+
+`Rehearsal`: statements, records as JSON in, records as JSON out. `SqlTestDriver`: statements one by
+one, with rows by INSERT VALUES and checks by ASSERT VALUES.
+"""
 
 from headrace.testing.sql.rehearsal import Rehearsal, Written
+from headrace.testing.sql.script import AssertionFailed, SqlTestDriver
 
-__all__ = ["Rehearsal", "Written"]
+__all__ = ["AssertionFailed", "Rehearsal", "SqlTestDriver", "Written"]

@@ -27,13 +27,14 @@ def run_files(
     expected = _records(outputs, "outputs")
     records = [] if inputs is None else _records(inputs, "inputs")
     rehearsal = Rehearsal(settings)
-    for statement in parse(_text(statements)):
+    for statement in parse(text_of(statements)):
         rehearsal.execute(statement)
     rehearsal.feed(records)
     return rehearsal.differences(expected, any_time_for_zero=not records)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file."""
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as reason:
@@ -42,7 +43,7 @@ def _text(path: Path) -> str:
 
 def _records(path: Path, member: str) -> list[dict[str, Any]]:
     try:
-        content = json.loads(_text(path), parse_float=Decimal)
+        content = json.loads(text_of(path), parse_float=Decimal)
     except ValueError as reason:
         raise ArgumentError(f"{path} isn't JSON: {reason}") from reason
     records = content.get(member) if isinstance(content, dict) else None
