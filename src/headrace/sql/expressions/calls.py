@@ -7,7 +7,7 @@ from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.python import Expr
 from headrace.sql.functions.function import Kind
-from headrace.sql.functions.signature import Argument, LambdaArgument, UnitArgument
+from headrace.sql.functions.parameter_types import Argument, LambdaArgument, UnitArgument
 from headrace.sql.syntax.ast import (
     Expression,
     FunctionCall,

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from headrace.core.errors import ArgumentError
 from headrace.sql import times
-from headrace.sql.functions.signature import (
+from headrace.sql.functions.parameter_types import (
     AnyDecimal,
     Anything,
     ArrayOf,

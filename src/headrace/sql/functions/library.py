@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from headrace.sql.functions.aggregate import Aggregate
 from headrace.sql.functions.function import Call, Function, Kind, Overload, Returns
-from headrace.sql.functions.signature import signature
+from headrace.sql.functions.notation import signature
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", bound=Callable[[Call], Aggregate])

@@ -11,7 +11,8 @@ from headrace.core.errors import ArgumentError
 from headrace.sql.functions.aggregate import Aggregate
 from headrace.sql.functions.errors import FunctionError
 from headrace.sql.functions.function import Call, Function, Kind, Overload
-from headrace.sql.functions.signature import Argument, Match
+from headrace.sql.functions.parameter_types import Argument
+from headrace.sql.functions.signature import Match
 from headrace.sql.types import SqlType
 
 

@@ -36,8 +36,9 @@ from headrace.sql.decimals import rounded
 from headrace.sql.functions.aggregate import Aggregate
 from headrace.sql.functions.annotations import Annotation, Converter, exact_type, understood
 from headrace.sql.functions.function import Call, Function, Kind, Overload
+from headrace.sql.functions.parameter_types import Exactly
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
-from headrace.sql.functions.signature import Exactly, Parameter, Signature
+from headrace.sql.functions.signature import Parameter, Signature
 from headrace.sql.types import BIGINT, INTEGER, DecimalType
 
 F = TypeVar("F", bound=Callable[..., Any])

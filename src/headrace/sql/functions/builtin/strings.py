@@ -13,16 +13,9 @@ from headrace.sql.functions.library import Library
 library = Library("STRING")
 
 
-@library.scalar("lcase", "(STRING input) -> STRING")
-def lower(text: str) -> str:
-    """Text in lower case."""
-    return text.lower()
-
-
-@library.scalar("ucase", "(STRING input) -> STRING")
-def upper(text: str) -> str:
-    """Text in upper case."""
-    return text.upper()
+# Python's own methods, which cost less to call.
+library.scalar("lcase", "(STRING input) -> STRING")(str.lower)
+library.scalar("ucase", "(STRING input) -> STRING")(str.upper)
 
 
 @library.scalar("initcap", "(STRING str) -> STRING")
