@@ -6,11 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.windowed import Windowed
 from headrace.dsl import KGroupedStream, KStream, KTable, Materialized, with_key
 from headrace.sql.errors import SqlError
 from headrace.sql.expressions import Aggregation, compile_aggregation, projection
-from headrace.sql.plan.steps import AggregateStep
+from headrace.sql.plan.steps import AggregateStep, ProjectStep
 from headrace.sql.syntax.ast import (
     Duration,
     HoppingWindow,
@@ -26,8 +25,11 @@ if TYPE_CHECKING:
 _DAY_MS = 86_400_000
 
 
-def aggregate(build: QueryBuilder, step: AggregateStep) -> KTable[Any, Any]:
-    """The table of aggregates, whose rows are the key, the results, and bounds of windows."""
+def aggregate(
+    build: QueryBuilder, step: AggregateStep, last: ProjectStep | None = None
+) -> KTable[Any, Any]:
+    """The table of aggregates, whose rows are the key, the results, and bounds of windows; or what
+    a last step makes of them."""
     log = build.log(f"{step.name}-Aggregate")
     aggregation = compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
     key = build.serdes.plain_key(step)
@@ -43,15 +45,23 @@ def aggregate(build: QueryBuilder, step: AggregateStep) -> KTable[Any, Any]:
     else:
         grouped = _grouped(build, step, flow)
         table = _of_stream(step, grouped, aggregation, stored)
+    rows = _rows(step, aggregation)
+    if last is None:
+        return table.map_values(with_key(rows), Materialized(value=build.serdes.row(step.row)))
+    project = build.projection(last)
+    return table.map_values(
+        with_key(lambda key, state: project(key, rows(key, state))),
+        Materialized(value=build.serdes.row(last.row)),
+    )
+
+
+def _rows(step: AggregateStep, aggregation: Aggregation) -> Callable[[Any, Any], Any]:
     results = aggregation.results
-    named: Materialized[Any, Any] = Materialized(value=build.serdes.row(step.row))
     if step.windows is None:
-        return table.map_values(with_key(lambda key, state: key + results(state)), named)
-
-    def windowed(key: Windowed[Any], state: Any) -> Any:
-        return key.key + results(state) + tuple(key.window)
-
-    return table.map_values(with_key(windowed), named)
+        return lambda key, state: key + results(state)
+    if len(step.row) == len(step.key) + len(step.calls):
+        return lambda key, state: key[0] + results(state)
+    return lambda key, state: key[0] + results(state) + key[1]
 
 
 def _group_selector(build: QueryBuilder, step: AggregateStep) -> Callable[[Any, Any], Any]:

@@ -147,14 +147,19 @@ class QueryBuilder:
         return flow.flat_map_values(with_key(mapped))
 
     def _projected(self, step: ProjectStep) -> Flow:
+        if isinstance(step.input, AggregateStep):
+            return aggregate(self, step.input, last=step)
         flow = self.flow(step.input)
-        scope = self.typing.scope(step.input.row)
-        compiled = [self.typing.compiled(each, scope) for each in step.expressions]
-        log = self.log(step.name)
         if isinstance(flow, KTable):
             serde = self.serdes.row(step.row)
-            return flow.map_values(with_key(projection(compiled, log)), Materialized(value=serde))
-        return flow.map_values(with_key(projection(compiled, log, optional="row")))
+            return flow.map_values(with_key(self.projection(step)), Materialized(value=serde))
+        return flow.map_values(with_key(self.projection(step, optional="row")))
+
+    def projection(self, step: ProjectStep, optional: str | None = None) -> Callable[..., Any]:
+        """The function of a step: from key and row to a row."""
+        scope = self.typing.scope(step.input.row)
+        compiled = [self.typing.compiled(each, scope) for each in step.expressions]
+        return projection(compiled, self.log(step.name), optional)
 
     def _rekeyed(self, step: RekeyStep) -> Flow:
         flow = self.flow(step.input)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from headrace.serde.serde import Serde
 from headrace.serde.windowed import session_windowed, time_windowed
 from headrace.sql.formats import (
@@ -19,7 +21,7 @@ from headrace.sql.formats import (
 from headrace.sql.metastore import DataSource, WindowInfo
 from headrace.sql.plan.steps import Step
 from headrace.sql.schema import Column
-from headrace.sql.types import SqlType
+from headrace.sql.types import ArrayType, SqlType, StructType
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,30 @@ class Serdes:
 
     def state(self, types: Sequence[SqlType]) -> Serde[Any]:
         """Of rows without names. They are JSON, whatever the topics of the query are: it can write
-        every row, and needs no schema registry."""
+        every row, and needs no schema registry. Rows of which every value is in JSON what it is in
+        Python are arrays."""
+        if all(map(_is_plain, types)):
+            return Serde(orjson.dumps, _read_array)
         columns = tuple(Column(f"C{index}", type_) for index, type_ in enumerate(types))
         rows = RowFormat(FormatInfo("JSON"), columns)
         return row_serde(rows, f"{self.application_id}-internal", self.registry)
+
+
+_PLAIN = frozenset(("BOOLEAN", "INTEGER", "BIGINT", "STRING", "DATE", "TIME", "TIMESTAMP"))
+
+
+def _is_plain(type_: SqlType) -> bool:
+    match type_:
+        case ArrayType():
+            return _is_plain(type_.element)
+        case StructType():
+            return all(_is_plain(field.type) for field in type_.fields)
+        case _:
+            return type_.name in _PLAIN
+
+
+def _read_array(data: bytes) -> tuple[Any, ...]:
+    return tuple(orjson.loads(data))
 
 
 def _internal(info: FormatInfo) -> FormatInfo:

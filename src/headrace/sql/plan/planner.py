@@ -14,7 +14,13 @@ from headrace.sql.formats import FormatInfo, RowFormat, check
 from headrace.sql.functions.function import Kind
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.metastore import WindowInfo, WindowKind
-from headrace.sql.plan.aggregation import Grouped, calls_of, check_functions, is_aggregation
+from headrace.sql.plan.aggregation import (
+    Grouped,
+    bounds_used,
+    calls_of,
+    check_functions,
+    is_aggregation,
+)
 from headrace.sql.plan.columns import Columns, references
 from headrace.sql.plan.joining import READ_REPARTITION, JoinPlanner
 from headrace.sql.plan.keys import KeyPart, has_key, is_null, query_key
@@ -202,7 +208,9 @@ class _QueryPlan:
         step = self._filtered(self._relation())
         if not keeps_key:
             step = self._pruned(step, [*query.group_by, *calls])
-        aggregate = self._aggregate_step(step, key, calls, keeps_key)
+        all_expressions = expressions if having is None else [*expressions, having]
+        bounds = WINDOW_BOUNDS if bounds_used(all_expressions) else ()
+        aggregate = self._aggregate_step(step, key, calls, keeps_key, bounds)
         return self._projected(
             self._having(aggregate, having, grouped),
             projection,
@@ -225,7 +233,12 @@ class _QueryPlan:
         return FunctionCall(call.name, (ColumnReference("ROWTIME", self._query.sources[0].alias),))
 
     def _aggregate_step(
-        self, step: Step, key: tuple[KeyPart, ...], calls: Sequence[FunctionCall], keeps_key: bool
+        self,
+        step: Step,
+        key: tuple[KeyPart, ...],
+        calls: Sequence[FunctionCall],
+        keeps_key: bool,
+        bounds: tuple[Column, ...],
     ) -> Step:
         query = self._query
         group_by = tuple(self._internal(each) for each in query.group_by)
@@ -245,7 +258,6 @@ class _QueryPlan:
             Column(f"KSQL_AGG_VARIABLE_{index}", type_) for index, type_ in enumerate(made.types)
         )
         self._check_intermediates(made.intermediates)
-        bounds = WINDOW_BOUNDS if query.window is not None else ()
         key_format = step.key_format if keeps_key else self._changed_key_format(step)
         return AggregateStep(
             input=step,
