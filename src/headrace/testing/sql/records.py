@@ -26,7 +26,7 @@ from headrace.sql.formats import (
     subject,
 )
 from headrace.sql.formats.catalog import FULL_SCHEMA_NAME
-from headrace.sql.formats.json import decoder
+from headrace.sql.formats.json_decoders import decoder
 from headrace.sql.formats.registry import RegisteredSchema
 from headrace.sql.formats.wire import PREFIX_SIZE, prefix, schema_id
 from headrace.sql.java_numbers import double_text
