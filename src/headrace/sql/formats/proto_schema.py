@@ -118,6 +118,10 @@ class _SchemaText:
         return _SCALARS[type.name], []
 
     def _options(self, type: SqlType) -> str:
+        if isinstance(type, ArrayType):
+            type = type.element
+        elif isinstance(type, MapType):
+            type = type.value
         if not isinstance(type, DecimalType):
             return ""
         return (
@@ -276,9 +280,12 @@ def is_map(field: Any) -> bool:
 def _field_type(field: Any, keep_case: bool, around: tuple[str, ...]) -> SqlType:
     if is_map(field):
         members = field.message_type.fields_by_name
+        value = members["value"]
+        if value.message_type is not None and value.message_type.full_name == DECIMAL_MESSAGE:
+            return MapType(_single_type(members["key"], keep_case, around), _decimal_type(field))
         return MapType(
             _single_type(members["key"], keep_case, around),
-            _single_type(members["value"], keep_case, around),
+            _single_type(value, keep_case, around),
         )
     type = _single_type(field, keep_case, around)
     return ArrayType(type) if field.is_repeated else type
