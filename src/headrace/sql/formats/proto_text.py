@@ -161,7 +161,8 @@ class _Parser:
         if label in _LABELS:
             self._next()
             field.label = _LABELS[label]
-            field.proto3_optional = label == "optional" and self._file.syntax == "proto3"
+            if label == "optional" and self._file.syntax == "proto3":
+                field.proto3_optional = True
         self._type(field)
         field.name = self._word()
         self._number(field)
