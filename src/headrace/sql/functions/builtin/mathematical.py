@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from typing import Any
 
 from headrace.sql import decimals
@@ -49,6 +50,16 @@ def _cosh(value: float) -> float:
     return math.cosh(abs(value))
 
 
+def _cube_root(value: float) -> float:
+    """The double that comes closest. That of the C library may be one beside it."""
+    root = math.cbrt(value)
+    if not root or math.isinf(root) or root != root:
+        return root
+    exact = Fraction(value)
+    near = (root, math.nextafter(root, -math.inf), math.nextafter(root, math.inf))
+    return min(near, key=lambda each: abs(Fraction(each) ** 3 - exact))
+
+
 def _exponential(value: float) -> float:
     return math.exp(value) if value < 710 else math.inf
 
@@ -57,7 +68,7 @@ for _name, _function in (
     ("acos", math.acos),
     ("asin", math.asin),
     ("atan", math.atan),
-    ("cbrt", math.cbrt),
+    ("cbrt", _cube_root),
     ("cos", math.cos),
     ("cosh", _cosh),
     ("cot", _cotangent),
