@@ -85,11 +85,13 @@ def _columns(source: DataSource, statement: InsertValues) -> list[Column]:
         return columns
     if len(statement.columns) != len(statement.values):
         raise SqlError(
-            f"Expected number columns and values to match: [{', '.join(statement.columns)}], "
-            f"[{', '.join(map(format_expression, statement.values))}]"
+            "Failed to prepare statement: Expected number columns and values to match: "
+            f"{len(statement.columns)}, {len(statement.values)}"
         )
     found = []
     for name in statement.columns:
+        if name in ("ROWPARTITION", "ROWOFFSET"):
+            raise SqlError(f"Inserting into column `{name}` is not allowed.")
         column = Column("ROWTIME", BIGINT) if name == "ROWTIME" else source.schema.find(name)
         if column is None:
             raise SqlError(f"Column name {name} does not exist.")
@@ -128,8 +130,9 @@ def can_become(given: SqlType, wanted: SqlType) -> bool:
         case StructType(), StructType():
             types = {field.name: field.type for field in wanted.fields}
             return all(
-                field.name in types and can_become(field.type, types[field.name])
+                can_become(field.type, types[field.name])
                 for field in given.fields
+                if field.name in types  # others are left out
             )
     if given == STRING:
         return wanted in _FROM_TEXT or isinstance(wanted, DecimalType)
