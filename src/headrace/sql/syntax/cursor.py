@@ -10,8 +10,8 @@ from headrace.sql.syntax.ast import Position
 from headrace.sql.syntax.tokens import Kind, Token
 from headrace.sql.syntax.words import RESERVED
 
-MAX_DEPTH = 120
-"""How deep statements can be nested. Parsing, like everything after it, recurses that deep."""
+MAX_DEPTH = 60
+"""How deep statements can be nested. The parser takes ten frames of Python's stack for a level."""
 
 
 class Cursor:

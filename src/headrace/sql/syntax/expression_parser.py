@@ -56,8 +56,18 @@ _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE)
 _COMPARISONS = {op.value: op for op in ComparisonOperator if len(op.value) <= 2} | {
     "!=": ComparisonOperator.NOT_EQUAL
 }
-_MULTIPLICATIONS = {op.value: op for op in ArithmeticOperator if op.value in "*/%"}
-_ADDITIONS = {op.value: op for op in ArithmeticOperator if op.value in "+-"}
+_OR, _AND, _NOT, _PREDICATE, _CONCATENATION, _SUM, _PRODUCT = range(1, 8)
+"""How tightly operators bind."""
+
+_SYMBOLS = (
+    dict.fromkeys(_COMPARISONS, _PREDICATE)
+    | {"||": _CONCATENATION}
+    | dict.fromkeys("+-", _SUM)
+    | dict.fromkeys("*/%", _PRODUCT)
+)
+_WORDS = {"OR": _OR, "AND": _AND} | dict.fromkeys(
+    ("IS", "NOT", "BETWEEN", "IN", "LIKE"), _PREDICATE
+)
 
 
 class ExpressionParser(TypeParser):
@@ -68,40 +78,64 @@ class ExpressionParser(TypeParser):
 
     def expression(self) -> Expression:
         with self.deeper():
-            return self._logical(LogicalOperator.OR, self._conjunction)
+            return self._operation(_OR)
 
-    def _conjunction(self) -> Expression:
-        return self._logical(LogicalOperator.AND, self._negation)
+    def value_expression(self) -> Expression:
+        """An expression without AND, OR, NOT and predicates, unless they are in brackets."""
+        with self.deeper():
+            return self._operation(_CONCATENATION)
 
-    def _logical(self, operator: LogicalOperator, operand: Callable[[], Expression]) -> Expression:
-        left = operand()
-        while self.at(operator.value):
-            position = self.position()
-            self.next()
-            left = Logical(operator, left, operand(), position=position)
+    def _operation(self, loosest: int) -> Expression:
+        """Operands, and operators between them that bind as tightly as `loosest` or tighter."""
+        negated = loosest <= _NOT and self.at("NOT")
+        left = self._negation() if negated else self._signed()
+        tightest = _AND if negated else _PRODUCT
+        while loosest <= (level := self._level()) <= tightest:
+            left = self._operator(left, level)
+            # A predicate has no other beside it: `a = b = c` makes no sense.
+            tightest = _AND if level == _PREDICATE else level
         return left
 
-    def _negation(self) -> Expression:
-        if not self.at("NOT"):
-            return self._predicate()
+    def _level(self) -> int:
+        """How tightly the next token binds, if it is an operator; else 0."""
+        token = self.token
+        if token.kind is Kind.SYMBOL:
+            return _SYMBOLS.get(token.value, 0)
+        if token.kind is not Kind.WORD:
+            return 0
+        if token.value == "NOT" and self.ahead(1).value not in ("BETWEEN", "IN", "LIKE"):
+            return 0
+        return _WORDS.get(token.value, 0)
+
+    def _operator(self, left: Expression, level: int) -> Expression:
+        """What an operator makes of what is before it and what follows."""
         position = self.position()
-        self.next()
+        if level == _PREDICATE:
+            return self._predicate(left, position)
+        operator = self.next().value
+        right = self._operation(level + 1)
+        if level == _CONCATENATION:
+            return FunctionCall("CONCAT", (left, right), position=position)
+        if level in (_OR, _AND):
+            return Logical(LogicalOperator(operator), left, right, position=position)
+        return Arithmetic(ArithmeticOperator(operator), left, right, position=position)
+
+    def _negation(self) -> Expression:
+        position = self.position()
+        self.expect("NOT")
         with self.deeper():
-            return Not(self._negation(), position=position)
+            return Not(self._operation(_NOT), position=position)
 
     # Predicates
 
-    def _predicate(self) -> Expression:
-        operand = self.value_expression()
-        position = self.position()
-        if self.token.kind is Kind.SYMBOL and self.token.value in _COMPARISONS:
+    def _predicate(self, operand: Expression, position: Position) -> Expression:
+        if self.token.kind is Kind.SYMBOL:
             operator = _COMPARISONS[self.next().value]
-            return Comparison(operator, operand, self.value_expression(), position=position)
+            right = self._operation(_CONCATENATION)
+            return Comparison(operator, operand, right, position=position)
         if self.take("IS"):
             return self._is(operand, position)
-        negated = self.at("NOT") and self.ahead(1).value in ("BETWEEN", "IN", "LIKE")
-        if negated:
-            self.next()
+        negated = self.take("NOT")
         predicate = self._between_in_like(operand, position)
         return Not(predicate, position=position) if negated else predicate
 
@@ -113,25 +147,26 @@ class ExpressionParser(TypeParser):
                 if negated
                 else ComparisonOperator.IS_DISTINCT_FROM
             )
-            return Comparison(operator, operand, self.value_expression(), position=position)
+            right = self._operation(_CONCATENATION)
+            return Comparison(operator, operand, right, position=position)
         if not self.take("NULL"):
             raise self.expected("'NOT'", "'NULL'", "'DISTINCT'")
         return (IsNotNull if negated else IsNull)(operand, position=position)
 
     def _between_in_like(self, operand: Expression, position: Position) -> Expression:
         if self.take("BETWEEN"):
-            lower = self.value_expression()
+            lower = self._operation(_CONCATENATION)
             self.expect("AND")
-            return Between(operand, lower, self.value_expression(), position=position)
+            upper = self._operation(_CONCATENATION)
+            return Between(operand, lower, upper, position=position)
         if self.take("IN"):
             self.expect("(")
             items = self.listed(self.expression)
             self.expect(")")
             return In(operand, items, position=position)
-        if self.take("LIKE"):
-            pattern = self.value_expression()
-            return Like(operand, pattern, self._escape(), position=position)
-        return operand
+        self.expect("LIKE")
+        pattern = self._operation(_CONCATENATION)
+        return Like(operand, pattern, self._escape(), position=position)
 
     def _escape(self) -> str | None:
         if not self.take("ESCAPE"):
@@ -146,35 +181,9 @@ class ExpressionParser(TypeParser):
 
     # Values
 
-    def value_expression(self) -> Expression:
-        left = self._sum()
-        while self.at("||"):
-            position = self.position()
-            self.next()
-            left = FunctionCall("CONCAT", (left, self._sum()), position=position)
-        return left
-
-    def _sum(self) -> Expression:
-        return self._arithmetic(_ADDITIONS, self._product)
-
-    def _product(self) -> Expression:
-        return self._arithmetic(_MULTIPLICATIONS, self._signed)
-
-    def _arithmetic(
-        self, operators: dict[str, ArithmeticOperator], operand: Callable[[], Expression]
-    ) -> Expression:
-        left = operand()
-        while self.token.kind is Kind.SYMBOL and self.token.value in operators:
-            position = self.position()
-            operator = operators[self.next().value]
-            left = Arithmetic(operator, left, operand(), position=position)
-        return left
-
     def _signed(self) -> Expression:
         position = self.position()
-        if not self.at_any("-", "+"):
-            return self._postfixed()
-        if self.at("-") and self.ahead(1).kind in _NUMBERS:
+        if not self.at_any("-", "+") or (self.at("-") and self.ahead(1).kind in _NUMBERS):
             return self._postfixed()
         negative = self.next().value == "-"
         with self.deeper():

@@ -22,8 +22,9 @@ from headrace.sql.types import SqlType
 
 Parsed = TypeVar("Parsed")
 
-MAX_TREE_DEPTH = 250
-"""Levels of a statement's tree."""
+MAX_TREE_DEPTH = 200
+"""Levels of a statement's tree. What goes through trees takes three frames of Python's stack for a
+level."""
 
 
 @dataclass(frozen=True)
