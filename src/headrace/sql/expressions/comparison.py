@@ -184,6 +184,8 @@ def compile_between(expression: Between, context: Context) -> Code:
 
 def compile_is_null(expression: IsNull | IsNotNull, context: Context) -> Code:
     operand = context.compile(expression.operand)
+    if not operand.nullable:
+        return Code(py.constant(isinstance(expression, IsNotNull)), BOOLEAN, nullable=False)
     check = py.is_none if isinstance(expression, IsNull) else py.is_not_none
     return Code(check(operand.node), BOOLEAN, nullable=False)
 
