@@ -22,7 +22,7 @@ class Cursor:
         self._tokens = tokens
         self._index = 0
         self._depth = 0
-        self._statement_start = 0
+        self._statement_start = tokens[0].start
 
     # What comes next
 
