@@ -99,9 +99,9 @@ def test_wrong_answers() -> None:
 
 def test_outputs_are_compared() -> None:
     expected = [{"topic": "test_topic", "key": "a", "value": {"V": 1}}]
-    good = Stub(records=[Written(b'"a"', b'{"V": 1}', 5)])
+    good = Stub(records=[Written(b"a", b'{"V": 1}', 5)])
     assert run_rest(case(CREATE, outputs=expected), good) is None
-    bad = Stub(records=[Written(b'"a"', b'{"V": 2}', 5)])
+    bad = Stub(records=[Written(b"a", b'{"V": 2}', 5)])
     assert run_rest(case(CREATE, outputs=expected), bad) == "test_topic[0]: value: V is 2, not 1"
 
 
