@@ -90,8 +90,9 @@ def _as_double(code: Code, context: Context) -> Code:
     """Python mixes int and float by itself, but not Decimal and float."""
     if not isinstance(code.type, DecimalType):
         return code
-    if isinstance(code.node, ast.Name) and not code.nullable:
-        return Code(py.constant(float(context.namespace[code.node.id])), DOUBLE, nullable=False)
+    constant = context.value_of(code.node)
+    if constant is not None:
+        return context.constant(float(constant), DOUBLE)
     convert = context.bind(float, "float")
     return Code(
         context.strict([code], lambda value: py.call(convert, value)), DOUBLE, code.nullable

@@ -109,6 +109,18 @@ class Context:
         self.namespace[identifier] = value
         return py.name(identifier)
 
+    def constant(self, value: Any, type: SqlType) -> Code:
+        """A value that isn't NULL. Numbers and text are in the code itself, others beside it."""
+        plain = isinstance(value, bool | int | float | str | bytes)
+        node = py.constant(value) if plain else self.bind(value)
+        return Code(node, type, nullable=False)
+
+    def value_of(self, node: Expr) -> Any:
+        """The value of a constant; None if it is no constant."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        return self.namespace.get(node.id) if isinstance(node, ast.Name) else None
+
     def fresh(self, hint: str = "t") -> str:
         """A name that nothing else has."""
         return f"{hint}_{next(_numbers)}"
@@ -171,6 +183,12 @@ class Context:
             raise GenerationError(str(error), expression) from None
         if convert is None:
             return Code(code.node, target, code.nullable)
+        constant = None if code.nullable else self.value_of(code.node)
+        if constant is not None:
+            try:
+                return self.constant(convert(constant), target)
+            except (ValueError, ArithmeticError):
+                pass  # it fails for each row, and then that is told
         converter = self.bind(convert, "cast")
         node = self.strict([code], lambda value: py.call(converter, value))
         return Code(self.guarded(node, expression), target)

@@ -91,7 +91,11 @@ def _operand(expression: Expression, other: Expression, context: Context) -> Cod
         and isinstance(expression, Literal)
         and expression.type == STRING
     ):
-        return Code(py.constant(times.parse_timestamp(expression.value)), BIGINT, nullable=False)
+        try:
+            instant = times.parse_timestamp(expression.value)
+        except ValueError as error:
+            raise TypingError(str(error), expression) from None
+        return Code(py.constant(instant), BIGINT, nullable=False)
     return context.compile(expression)
 
 
@@ -150,11 +154,10 @@ def _doubles_as_decimals(left: Code, right: Code, context: Context) -> tuple[Cod
     """A double is compared as the decimal that it is written as. Where a constant is written as
     some double is, that double can take its place, which is faster."""
     double, decimal = (left, right) if left.type == DOUBLE else (right, left)
-    if isinstance(decimal.node, ast.Name):
-        value = context.namespace.get(decimal.node.id)
-        if isinstance(value, Decimal) and of_double(float(value)) == value:
-            number = Code(py.constant(float(value)), DOUBLE, nullable=False)
-            return (left, number) if double is left else (number, right)
+    constant = context.value_of(decimal.node)
+    if isinstance(constant, Decimal) and Decimal(repr(float(constant))) == constant:
+        number = context.constant(float(constant), DOUBLE)
+        return (left, number) if double is left else (number, right)
     convert = context.bind(of_double, "decimal")
     number = Code(
         context.strict([double], lambda value: py.call(convert, value)),

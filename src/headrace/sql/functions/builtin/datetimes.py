@@ -1,9 +1,12 @@
-"""Functions of dates and times."""
+"""Functions of dates and times.
+
+Where ksqlDB takes the zone of its server, this is UTC: results don't depend on where they are made.
+"""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC
 
 from headrace.sql import times
 from headrace.sql.casts import wrapped_int
@@ -34,8 +37,7 @@ def from_unixtime(milliseconds: int) -> int:
 @library.scalar("unix_date", "() -> INT")
 def today() -> int:
     """The days since 1970-01-01: today, or at a date."""
-    day = datetime.now().astimezone().date()
-    return times.days_of(day.year, day.month, day.day)
+    return now() // DAY
 
 
 @library.scalar("unix_date", "(DATE date) -> INT")

@@ -30,7 +30,7 @@ def _bytes_of(text: str, encoding: str) -> bytes:
         if match is None:
             raise ValueError(f"{text!r} is not hexadecimal")
         digits = match[match.lastindex or 3]
-        return bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}")
+        return bytes.fromhex(digits)
     if encoding == "base64":
         return base64.b64decode(text, validate=True)
     return text.encode("utf-8" if encoding == "utf8" else "ascii", "replace")
