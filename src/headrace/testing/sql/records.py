@@ -20,6 +20,7 @@ from headrace.sql.formats import (
     avro,
     avro_schema,
     json_schema,
+    proto_encoders,
     proto_schema,
     protobuf,
     row_serde,
@@ -152,7 +153,7 @@ def _protobuf_bytes(
     descriptor = proto_schema.message_descriptor(latest.schema, registry, name)
     type = proto_schema.message_type(descriptor, keep_case=True)
     message = message_factory.GetMessageClass(descriptor)()
-    protobuf.message_encoder(descriptor, type)(message, decoder(type)(_renamed(node, type)))
+    proto_encoders.message_encoder(descriptor, type)(message, decoder(type)(_renamed(node, type)))
     data: bytes = message.SerializeToString()
     return prefix(latest.id) + protobuf.index_bytes(descriptor) + data
 
