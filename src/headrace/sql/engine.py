@@ -10,6 +10,7 @@ from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
 from headrace.sql.queries import PersistentQuery
+from headrace.sql.settings import Settings
 from headrace.sql.statements.assertions import assert_schema, assert_topic
 from headrace.sql.statements.inserts import insert_values
 from headrace.sql.statements.outcome import Done, InsertedRow, Outcome
@@ -48,7 +49,7 @@ class Engine:
         functions: FunctionRegistry | None = None,
     ) -> None:
         self._session = Session(
-            dict(settings or {}),
+            Settings(settings or {}),
             topics if topics is not None else InMemoryTopics(),
             registry,
             functions or builtin_functions(),
@@ -66,27 +67,35 @@ class Engine:
     def topics(self) -> Topics:
         return self._session.topics
 
-    def execute(self, parsed: ParsedStatement) -> Outcome:
-        """Execute a statement. Raises StatementError if that can't be done; then nothing has
-        changed."""
+    def execute(
+        self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
+    ) -> Outcome:
+        """Execute a statement; `overrides` are settings for it alone. Raises StatementError if that
+        can't be done; then nothing has changed."""
         handler = _HANDLERS.get(type(parsed.statement))
         if handler is None:
             raise StatementError("The engine has nothing to do for this statement.", parsed.text)
+        session = self._session
+        before = session.settings
         try:
-            return handler(self._session, parsed.statement, parsed.text)
+            if overrides:
+                session.settings = before.over(overrides)
+            return handler(session, parsed.statement, parsed.text)
         except StatementError:
             raise
         except SqlError as error:
             raise StatementError(error.message, parsed.text) from error
+        finally:
+            session.settings = before
 
 
 def _set(session: Session, statement: ast.SetProperty, sql: str) -> Outcome:
-    session.settings[statement.name] = statement.value
+    session.settings.override(statement.name, statement.value)
     return Done(f"Successfully changed local property '{statement.name}' to '{statement.value}'.")
 
 
 def _unset(session: Session, statement: ast.UnsetProperty, sql: str) -> Outcome:
-    session.settings.pop(statement.name, None)
+    session.settings.reset(statement.name)
     return Done(f"Successfully unset local property '{statement.name}'.")
 
 

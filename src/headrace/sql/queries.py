@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from headrace.sql.materialization import Materialization
 from headrace.topology.topology import Topology
 
 
@@ -35,3 +36,5 @@ class PersistentQuery:
     application_id: str
     settings: Mapping[str, Any]
     """Settings for running the topology, as Kafka Streams names them."""
+    materialization: Materialization | None = field(default=None, repr=False)
+    """Where rows of the table can be looked up, if it makes one."""

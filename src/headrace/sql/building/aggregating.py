@@ -30,11 +30,10 @@ def aggregate(
 ) -> KTable[Any, Any]:
     """The table of aggregates, whose rows are the key, the results, and bounds of windows; or what
     a last step makes of them."""
-    log = build.log(f"{step.name}-Aggregate")
-    aggregation = compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
+    aggregation = aggregation_of(build, step)
     key = build.serdes.plain_key(step)
     stored: Materialized[Any, Any] = Materialized(
-        f"{step.name}-Aggregate-Materialize",
+        store_name(step),
         key=key,
         value=build.serdes.state(aggregation.intermediates),
         retention=_retention(step.windows),
@@ -45,7 +44,7 @@ def aggregate(
     else:
         grouped = _grouped(build, step, flow)
         table = _of_stream(step, grouped, aggregation, stored)
-    rows = _rows(step, aggregation)
+    rows = rows_of(step, aggregation)
     if last is None:
         return table.map_values(with_key(rows), Materialized(value=build.serdes.row(step.row)))
     project = build.projection(last)
@@ -55,7 +54,17 @@ def aggregate(
     )
 
 
-def _rows(step: AggregateStep, aggregation: Aggregation) -> Callable[[Any, Any], Any]:
+def store_name(step: AggregateStep) -> str:
+    return f"{step.name}-Aggregate-Materialize"
+
+
+def aggregation_of(build: QueryBuilder, step: AggregateStep) -> Aggregation:
+    log = build.log(f"{step.name}-Aggregate")
+    return compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
+
+
+def rows_of(step: AggregateStep, aggregation: Aggregation) -> Callable[[Any, Any], Any]:
+    """Makes rows of keys and states."""
     results = aggregation.results
     if step.windows is None:
         return lambda key, state: key + results(state)

@@ -10,6 +10,7 @@ from headrace.dsl import KStream, KTable, Materialized, StreamsBuilder, with_key
 from headrace.sql.building.aggregating import aggregate
 from headrace.sql.building.joining import join, join_on_foreign_key
 from headrace.sql.building.log import ProcessingLog
+from headrace.sql.building.materializing import PROJECTED, aggregate_of
 from headrace.sql.building.rows import (
     RecordExtender,
     key_extender,
@@ -49,9 +50,9 @@ class QueryBuilder:
     settings: Mapping[str, Any]
     builder: StreamsBuilder
 
-    def build(self, step: Step, sink: DataSource) -> Topology:
+    def build(self, step: ProjectStep, sink: DataSource) -> Topology:
         """The topology that runs the steps and writes to the sink."""
-        flow = self.flow(step)
+        flow = self._materialized(step) if step.is_table else self.flow(step)
         stream = flow.to_stream() if isinstance(flow, KTable) else flow
         if sink.timestamp is not None:
             time = time_of(sink.timestamp, sink.schema, self.log("Timestamp"))
@@ -60,6 +61,16 @@ class QueryBuilder:
             sink.topic, key=self.serdes.source_key(sink), value=self.serdes.source_value(sink)
         )
         return self.builder.build(self.settings)
+
+    def _materialized(self, step: ProjectStep) -> Flow:
+        """The table, with a store in which its rows can be looked up."""
+        if aggregate_of(step) is not None:
+            return self.flow(step)
+        table = self.flow(step.input)
+        assert isinstance(table, KTable)
+        key, row = self.serdes.key(step), self.serdes.row(step.row)
+        stored = Materialized(PROJECTED, key=key, value=row)
+        return table.map_values(with_key(self.projection(step)), stored)
 
     def log(self, step: str) -> ProcessingLog:
         return ProcessingLog(self.query_id, step)
@@ -182,11 +193,10 @@ class QueryBuilder:
         key, row = self.serdes.key(step), self.serdes.row(step.row)
         if not isinstance(flow, KTable):
             return flow.repartition(name=step.name, key=key, value=row)
-        side = "Left" if step.name.endswith("-left") else "Right"
-        stream = flow.to_stream().repartition(
-            name=f"{side}SourceKeyed-SelectKey", key=key, value=row
-        )
-        return stream.to_table(Materialized(f"{side}SourceKeyed-Materialize", key=key, value=row))
+        prefix, _, side = step.name.rpartition("Join-")
+        name = f"{prefix}{side.capitalize()}SourceKeyed"
+        stream = flow.to_stream().repartition(name=f"{name}-SelectKey", key=key, value=row)
+        return stream.to_table(Materialized(f"{name}-Materialize", key=key, value=row))
 
 
 def _of_key(step: RekeyStep, evaluate: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:

@@ -8,6 +8,7 @@ from headrace.dsl import StreamsBuilder
 from headrace.sql.analysis.analyzer import analyse
 from headrace.sql.analysis.query import ResolvedQuery
 from headrace.sql.building.builder import QueryBuilder
+from headrace.sql.building.materializing import materialization
 from headrace.sql.building.serdes import Serdes
 from headrace.sql.definition import check_timestamp, wrap_by_default
 from headrace.sql.errors import SqlError
@@ -60,12 +61,13 @@ def create_as_select(session: Session, statement: CreateAsSelect, sql: str) -> O
         check_evolution(existing, sink)
     old = _query_of(session, statement.name) if existing is not None else None
     prefix = "CTAS" if statement.kind is SourceKind.TABLE else "CSAS"
-    query_id = old.id if old is not None else session.new_query_id(f"{prefix}_{statement.name}")
-    started = _start(session, query_id, QueryKind.CREATE_AS, query, planned, sink, sql)
+    query_id = old.id if old is not None else session.next_query_id(f"{prefix}_{statement.name}")
+    started = _built(session, query_id, QueryKind.CREATE_AS, query, planned, sink, sql)
     _ensure_topic(session, sink, left_most, properties)
     register(sink.key_format, sink.topic, session.registry)
     register(sink.value_format, sink.topic, session.registry)
     session.metastore.sources[sink.name] = sink
+    session.start(started)
     return started
 
 
@@ -90,8 +92,10 @@ def insert_into(session: Session, statement: InsertInto, sql: str) -> Outcome:
     given_id = properties.text("QUERY_ID")
     if given_id is not None and given_id.upper() in session.queries:
         raise SqlError(f"Query ID '{given_id.upper()}' already exists.")
-    query_id = given_id.upper() if given_id else session.new_query_id("INSERTQUERY")
-    return _start(session, query_id, QueryKind.INSERT, query, planned, sink, sql)
+    query_id = given_id.upper() if given_id else session.next_query_id("INSERTQUERY")
+    started = _built(session, query_id, QueryKind.INSERT, query, planned, sink, sql)
+    session.start(started)
+    return started
 
 
 def _planner(session: Session, sink: str, key_format: FormatInfo | None) -> Planner:
@@ -209,7 +213,7 @@ def _ensure_topic(
     )
 
 
-def _start(
+def _built(
     session: Session,
     query_id: str,
     kind: QueryKind,
@@ -228,7 +232,7 @@ def _start(
         StreamsBuilder(),
     )
     topology = builder.build(planned.step, sink)
-    started = PersistentQuery(
+    return PersistentQuery(
         query_id,
         kind,
         sql,
@@ -239,6 +243,5 @@ def _start(
         topology,
         application_id,
         settings,
+        materialization(builder, planned.step) if planned.step.is_table else None,
     )
-    session.queries[query_id] = started
-    return started

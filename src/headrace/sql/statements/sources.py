@@ -9,6 +9,7 @@ from headrace.sql.building.serdes import Serdes
 from headrace.sql.definition import declared_schema, define_source
 from headrace.sql.errors import SqlError
 from headrace.sql.formats import RowFormat, check, register
+from headrace.sql.materialization import Materialization
 from headrace.sql.metastore import DataSource
 from headrace.sql.named_types import resolved_type
 from headrace.sql.properties import CREATE, SourceProperties
@@ -113,12 +114,13 @@ def _ensure_topic(session: Session, source: DataSource, statement: CreateSource)
 
 def _materialize(session: Session, source: DataSource, sql: str) -> PersistentQuery:
     """A source table is kept by a query of its own, so that it can be looked up."""
-    query_id = session.new_query_id(f"CST_{source.name}")
+    query_id = session.next_query_id(f"CST_{source.name}")
     application_id = session.application_id(query_id)
     serdes = Serdes(session.registry, application_id)
     builder = StreamsBuilder()
     key, value = serdes.source_key(source), serdes.source_value(source)
-    builder.table(source.topic, Materialized("KsqlTopic-Reduce", key=key, value=value))
+    store = "KsqlTopic-Reduce"
+    builder.table(source.topic, Materialized(store, key=key, value=value))
     query = PersistentQuery(
         query_id,
         QueryKind.CREATE_SOURCE,
@@ -130,8 +132,9 @@ def _materialize(session: Session, source: DataSource, sql: str) -> PersistentQu
         builder.build(),
         application_id,
         session.streams_settings(query_id),
+        Materialization(store, lambda key, row: row),
     )
-    session.queries[query_id] = query
+    session.start(query)
     return query
 
 
