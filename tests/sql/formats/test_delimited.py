@@ -54,6 +54,11 @@ def test_lines_that_do_not_fit(line: str) -> None:
         row_serde(values_of("DELIMITED", "A INT, B STRING"), "t").deserialize(line.encode())
 
 
+def test_bytes_that_are_no_base64() -> None:
+    with pytest.raises(SerializationError):
+        row_serde(values_of("DELIMITED", "A BYTES"), "t").deserialize(b"abcde")
+
+
 @pytest.mark.parametrize(("delimiter", "line"), [("TAB", "1\tx"), ("SPACE", "1 x"), ("|", "1|x")])
 def test_other_delimiters(delimiter: str, line: str) -> None:
     serde = row_serde(values_of("DELIMITED", "A INT, B STRING", delimiter=delimiter), "t")

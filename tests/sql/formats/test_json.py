@@ -34,6 +34,8 @@ def written(row: tuple[Any, ...], of: str, wrap: bool | None = None) -> Any:
         ('{"A": "12"}', "A INT", (12,)),
         ('{"A": 1.9}', "A INT", (1,)),
         ('{"A": 4294967297}', "A INT", (1,)),
+        ('{"A": 1e300}', "A INT", (2**31 - 1,)),
+        ('{"A": -1e999999999, "B": 1}', "A BIGINT, B DECIMAL(4,2)", (-(2**63), Decimal("1.00"))),
         ('{"A": 12}', "A STRING", ("12",)),
         ('{"A": 1.10}', "A STRING", ("1.10",)),
         ('{"A": true}', "A STRING", ("true",)),

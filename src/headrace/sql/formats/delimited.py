@@ -16,7 +16,7 @@ from headrace.sql.formats.codec import Codec
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 from headrace.sql.java_numbers import double_text
-from headrace.sql.types import DecimalType, SqlType
+from headrace.sql.types import BYTES, DecimalType, SqlType
 
 
 def delimited_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
@@ -116,7 +116,7 @@ def _boolean(token: str) -> bool:
 
 
 def _bytes(token: str) -> bytes:
-    return base64.b64decode(token)
+    return bytes(_parsed(token, base64.b64decode, BYTES))
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {

@@ -51,7 +51,7 @@ def _integer_decoder(bits: int, name: str) -> Convert:
         if kind is int:
             return int(content) if -half <= content < half else _wrapped(content, bits)
         if kind is float or kind is Decimal:
-            return max(-half, min(half - 1, int(content)))
+            return int(max(-half, min(half - 1, content)))  # a huge number is never spelled out
         if kind is str:
             number = _parsed_integer(content, name)
             if -half <= number < half:
