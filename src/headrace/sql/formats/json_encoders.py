@@ -51,7 +51,8 @@ def same(value: Any) -> Any:
     return value
 
 
-def _encode_double(number: float) -> Any:
+def encode_double(number: float) -> Any:
+    """The number as Java writes it."""
     if 1e-3 <= number < 1e7:  # where orjson writes what Java does
         return number
     if number != number or number in (float("inf"), float("-inf")):
@@ -67,7 +68,7 @@ def _encode_bytes(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-_ENCODERS: dict[str, Convert] = {"DOUBLE": _encode_double, "BYTES": _encode_bytes}
+_ENCODERS: dict[str, Convert] = {"DOUBLE": encode_double, "BYTES": _encode_bytes}
 
 
 def _array_encoder(element: Convert) -> Convert:

@@ -89,7 +89,7 @@ class Rehearsal:
     def feed(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write the records to their topics, then run the queries, one after another: each reads
         all that the earlier ones wrote."""
-        inputs = [(record["topic"], self._written(record)) for record in records]
+        inputs = [(record["topic"], self.written(record)) for record in records]
         for topic, written in inputs:
             self.log[topic].append(written)
         fed = {topic for topic, _ in inputs}
@@ -118,7 +118,8 @@ class Rehearsal:
             else:
                 self.internal_topics.add(sent.topic)
 
-    def _written(self, record: Mapping[str, Any]) -> Written:
+    def written(self, record: Mapping[str, Any]) -> Written:
+        """A record as it is in its topic."""
         topic = _Topic(self, record["topic"])
         data = topic.key.to_bytes(record.get("key"))
         window = record.get("window")

@@ -18,6 +18,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from headrace.core.errors import HeadraceError
@@ -26,7 +27,7 @@ from headrace.sql.definition import declared_schema
 from headrace.sql.engine import Engine, InsertedRow
 from headrace.sql.errors import ParseError, SqlError, StatementError
 from headrace.sql.expressions import Scope, compile_expression, evaluator
-from headrace.sql.formats import InMemorySchemaRegistry, Row
+from headrace.sql.formats import InMemorySchemaRegistry, Row, SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import DataSource
 from headrace.sql.queries import PersistentQuery
@@ -124,13 +125,15 @@ class SqlTestDriver:
         self,
         settings: Mapping[str, Any] | None = None,
         *,
+        topics: InMemoryTopics | None = None,
+        registry: SchemaRegistry | None = None,
         functions: FunctionRegistry | None = None,
     ) -> None:
         self._functions = functions or builtin_functions()
-        self.registry = InMemorySchemaRegistry()
+        self.registry = registry or InMemorySchemaRegistry()
         self.engine = Engine(
             {**SETTINGS, **(settings or {})},
-            topics=InMemoryTopics(),
+            topics=topics,
             registry=self.registry,
             functions=self._functions,
         )
@@ -145,15 +148,16 @@ class SqlTestDriver:
         for statement in parse(text, tests=True):
             self.execute(statement)
 
-    def execute(self, parsed: ParsedStatement) -> None:
-        """Execute a statement. Raises AssertionFailed if it is an ASSERT that doesn't hold."""
+    def execute(self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None) -> None:
+        """Execute a statement; `overrides` are settings for it alone. Raises AssertionFailed if it
+        is an ASSERT that doesn't hold."""
         statement = parsed.statement
         if isinstance(statement, AssertValues | AssertTombstone):
             self._assert_row(statement)
         elif isinstance(statement, AssertSource):
             self._assert_source(statement)
         else:
-            outcome = self.engine.execute(parsed)
+            outcome = self.engine.execute(parsed, overrides)
             if isinstance(outcome, PersistentQuery):
                 self._start(outcome)
             elif isinstance(outcome, InsertedRow):
@@ -170,6 +174,21 @@ class SqlTestDriver:
             for query, driver in list(self._running.values()):
                 if topic in query.source_topics:
                     waiting.extend(_piped(query, driver, topic, record))
+
+    def store(self, query_id: str, name: str) -> Any:
+        """A store of a running query."""
+        return self._running[query_id][1].store(name)
+
+    def records(self, source: DataSource) -> Iterator[tuple[Written, Any, Row | None]]:
+        """What is in the topic of a source: records, each with its key and its row."""
+        serdes = Serdes(self.registry, "")
+        key, value = serdes.source_key(source), serdes.source_value(source)
+        for record in self.log[source.topic]:
+            yield (
+                record,
+                None if record.key is None else key.deserialize(record.key),
+                None if record.value is None else value.deserialize(record.value),
+            )
 
     def close(self) -> None:
         """Close the queries."""
@@ -215,7 +234,7 @@ class SqlTestDriver:
                 f"Expected another record in {source.name}, but there are only {len(written)}"
             )
         self._read[source.topic] += 1
-        actual = self._row(source, written[position])
+        actual = self._row(source, position)
         wants_tombstone = isinstance(statement, AssertTombstone)
         is_tombstone = written[position].value is None
         if wants_tombstone != is_tombstone or any(
@@ -241,16 +260,10 @@ class SqlTestDriver:
             scope = Scope((), {}, self._functions)
             yield evaluator(compile_expression(Cast(value, column.type), scope), _raise)()
 
-    def _row(self, source: DataSource, record: Written) -> dict[str, Any]:
-        serdes = Serdes(self.registry, "")
-        key: Any = None
-        if record.key is not None:
-            key = serdes.source_key(source).deserialize(record.key)
-            if source.window is not None:
-                key = key.key
-        value: Row | None = None
-        if record.value is not None:
-            value = serdes.source_value(source).deserialize(record.value)
+    def _row(self, source: DataSource, position: int) -> dict[str, Any]:
+        record, key, value = next(islice(self.records(source), position, None))
+        if source.window is not None and key is not None:
+            key = key.key
         return {
             **{c.name: v for c, v in zip(source.schema.key, key or (), strict=False)},
             **{c.name: v for c, v in zip(source.schema.value, value or (), strict=False)},
