@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.sql.errors import SqlError, StatementError
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
+from headrace.sql.pull.planner import plan_pull
+from headrace.sql.pull.query import PullQuery
 from headrace.sql.queries import PersistentQuery
 from headrace.sql.settings import Settings
 from headrace.sql.statements.assertions import assert_schema, assert_topic
@@ -26,6 +28,8 @@ from headrace.sql.statements.sources import (
 from headrace.sql.syntax import ast
 from headrace.sql.syntax.parser import ParsedStatement
 from headrace.sql.topics import InMemoryTopics, Topics
+
+T = TypeVar("T")
 
 __all__ = ["Done", "Engine", "InsertedRow", "Outcome"]
 
@@ -67,6 +71,16 @@ class Engine:
     def topics(self) -> Topics:
         return self._session.topics
 
+    def pull(
+        self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
+    ) -> PullQuery:
+        """Plan a pull query. Raises StatementError if it can't be answered."""
+
+        def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PullQuery:
+            return plan_pull(session, statement.query, "pull")
+
+        return self._run(plan, parsed, overrides)
+
     def execute(
         self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
     ) -> Outcome:
@@ -75,6 +89,14 @@ class Engine:
         handler = _HANDLERS.get(type(parsed.statement))
         if handler is None:
             raise StatementError("The engine has nothing to do for this statement.", parsed.text)
+        return self._run(handler, parsed, overrides)
+
+    def _run(
+        self,
+        handler: Callable[[Session, Any, str], T],
+        parsed: ParsedStatement,
+        overrides: Mapping[str, Any] | None,
+    ) -> T:
         session = self._session
         before = session.settings
         try:

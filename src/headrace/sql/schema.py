@@ -44,10 +44,13 @@ class Schema:
     def __str__(self) -> str:
         parts = [f"{column} KEY" for column in self.key]
         parts += [str(column) for column in self.value]
-        for column in self.headers:
-            of = "HEADERS" if column.header is None else f"HEADER('{column.header}')"
-            parts.append(f"{column} {of}")
+        parts += [f"{column} {of_headers(column)}" for column in self.headers]
         return ", ".join(parts)
 
     def find(self, name: str) -> Column | None:
         return next((column for column in self.columns() if column.name == name), None)
+
+
+def of_headers(column: HeaderColumn) -> str:
+    """What says in SQL that a column is one of headers."""
+    return "HEADERS" if column.header is None else f"HEADER('{column.header}')"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.sql.building.aggregating import aggregation_of, rows_of, store_name
 from headrace.sql.expressions import predicate
 from headrace.sql.materialization import Materialization
+from headrace.sql.metastore import DataSource
 from headrace.sql.plan.steps import AggregateStep, FilterStep, ProjectStep
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ def aggregate_of(step: ProjectStep) -> AggregateStep | None:
     return source if isinstance(source, AggregateStep) else None
 
 
-def materialization(build: QueryBuilder, step: ProjectStep) -> Materialization:
+def materialization(build: QueryBuilder, step: ProjectStep, sink: DataSource) -> Materialization:
     """How the rows of a table are looked up."""
     aggregate = aggregate_of(step)
     if aggregate is None:
-        return Materialization(PROJECTED, lambda key, row: row)
+        return Materialization(PROJECTED, _as_in_topic(build, sink))
     rows = rows_of(aggregate, aggregation_of(build, aggregate))
     project = build.projection(step)
     accepts = _having(build, step)
@@ -37,6 +38,14 @@ def materialization(build: QueryBuilder, step: ProjectStep) -> Materialization:
         return project(key, found) if accepts(key, found) else None
 
     return Materialization(store_name(aggregate), row)
+
+
+def _as_in_topic(build: QueryBuilder, sink: DataSource) -> Callable[[Any, Any], Any]:
+    """Rows as who reads the topic gets them: PROTOBUF has no NULL for most types."""
+    if not sink.value_format.info.name.startswith("PROTOBUF"):
+        return lambda key, row: row
+    serde = build.serdes.source_value(sink)
+    return lambda key, row: serde.deserialize(serde.serialize(row))
 
 
 def _having(build: QueryBuilder, step: ProjectStep) -> Callable[[Any, Any], bool]:

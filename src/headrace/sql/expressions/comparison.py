@@ -106,7 +106,8 @@ def _comparable(
     if left.type is None or right.type is None:
         raise TypingError(
             "Comparison with NULL not supported: "
-            f"{left.type or 'NULL'} {expression.operator.value} {right.type or 'NULL'}",
+            f"{left.type or 'NULL'} {expression.operator.value} {right.type or 'NULL'}\n"
+            "Use 'IS NULL' or 'IS NOT NULL' instead.",
             expression,
         )
     types = (left.type, right.type)

@@ -32,25 +32,34 @@ class Selected:
 
 
 def expand(
-    query: ResolvedQuery, columns: Columns, key: tuple[KeyPart, ...], typing: Typing
+    query: ResolvedQuery,
+    columns: Columns,
+    key: tuple[KeyPart, ...],
+    typing: Typing,
+    *,
+    bounds: bool = False,
 ) -> list[Selected]:
-    """All columns that a query selects, in order."""
+    """All columns that a query selects, in order. `bounds`: those of windows are among them.
+    Without it they are in joins only, as ksqlDB leaves them out by their names."""
+    bounds = bounds or query.is_join
     selected: list[Selected] = []
     for item in query.select:
         match item:
             case SingleColumn(expression, alias):
                 selected.append(Selected(str(alias), expression))
             case AllColumns(None):
-                selected += _all(query, columns, key)
+                selected += _all(query, columns, key, bounds)
             case AllColumns(alias):
                 source = next(each for each in query.sources if each.alias == alias)
-                selected += _of_source(source, columns)
+                selected += _of_source(source, columns, bounds)
             case StructAll(base):
                 selected += _fields(base, columns, typing)
     return selected
 
 
-def _all(query: ResolvedQuery, columns: Columns, key: tuple[KeyPart, ...]) -> Iterator[Selected]:
+def _all(
+    query: ResolvedQuery, columns: Columns, key: tuple[KeyPart, ...], bounds: bool
+) -> Iterator[Selected]:
     if query.partition_by and not all(part.is_unchanged for part in key):
         yield from _repartitioned(query, columns, key)
         return
@@ -58,14 +67,18 @@ def _all(query: ResolvedQuery, columns: Columns, key: tuple[KeyPart, ...]) -> It
         name = columns.synthetic_key
         yield Selected(name, ColumnReference(name))
     for source in query.sources:
-        yield from _of_source(source, columns)
+        yield from _of_source(source, columns, bounds)
 
 
-def _of_source(source: QuerySource, columns: Columns) -> Iterator[Selected]:
+def _of_source(source: QuerySource, columns: Columns, bounds: bool) -> Iterator[Selected]:
     schema = source.source.schema
-    # ksqlDB leaves out bounds of windows by their names, so that those of joins are in.
-    bounds = WINDOW_BOUNDS if source.source.window and columns.query.is_join else ()
-    for column in (*schema.key, *bounds, *schema.value, *schema.headers):
+    windows = WINDOW_BOUNDS if source.source.window and bounds else ()
+    rest = (
+        (*schema.value, *schema.headers)
+        if columns.query.is_join
+        else (*schema.headers, *schema.value)
+    )
+    for column in (*schema.key, *windows, *rest):
         reference = ColumnReference(column.name, source.alias)
         yield Selected(columns.name(source.alias, column.name), reference)
 

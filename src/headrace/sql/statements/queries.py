@@ -32,7 +32,7 @@ from headrace.sql.statements.inserts import can_become
 from headrace.sql.statements.outcome import Done, Outcome
 from headrace.sql.statements.session import Session
 from headrace.sql.statements.sources import check_evolution, check_replacement
-from headrace.sql.syntax.ast import Cast, CreateAsSelect, InsertInto, SourceKind
+from headrace.sql.syntax.ast import Cast, CreateAsSelect, InsertInto, Query, SourceKind
 from headrace.sql.topics import TopicInfo
 
 TOPIC_PREFIX = "ksql.output.topic.name.prefix"
@@ -47,6 +47,7 @@ def create_as_select(session: Session, statement: CreateAsSelect, sql: str) -> O
             f"Cannot add {kind} `{statement.name}`: A {kind} with the same name already exists."
         )
     properties = SourceProperties.read(statement.properties, CREATE_AS)
+    _check_limit(statement.query, f"CREATE {statement.kind.value} AS SELECT")
     query = analyse(statement.query, session.metastore)
     left_most = query.sources[0].source
     key_format = (
@@ -86,6 +87,7 @@ def insert_into(session: Session, statement: InsertInto, sql: str) -> Outcome:
         raise SqlError(f"Cannot insert into read-only stream: {sink.name}")
     if sink.schema.headers:
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns")
+    _check_limit(statement.query, "INSERT INTO")
     query = analyse(statement.query, session.metastore)
     planned = _planner(session, sink.name, sink.key_format.info).plan(query)
     planned = _fitted(planned, sink)
@@ -96,6 +98,11 @@ def insert_into(session: Session, statement: InsertInto, sql: str) -> Outcome:
     started = _built(session, query_id, QueryKind.INSERT, query, planned, sink, sql)
     session.start(started)
     return started
+
+
+def _check_limit(query: Query, what: str) -> None:
+    if query.limit is not None:
+        raise SqlError(f"{what} statements don't support LIMIT clause.")
 
 
 def _planner(session: Session, sink: str, key_format: FormatInfo | None) -> Planner:
@@ -243,5 +250,5 @@ def _built(
         topology,
         application_id,
         settings,
-        materialization(builder, planned.step) if planned.step.is_table else None,
+        materialization(builder, planned.step, sink) if planned.step.is_table else None,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.dsl import Materialized, StreamsBuilder
+from headrace.sql.analysis.sources import QuerySource
+from headrace.sql.building.builder import QueryBuilder
 from headrace.sql.building.serdes import Serdes
 from headrace.sql.definition import declared_schema, define_source
 from headrace.sql.errors import SqlError
@@ -12,6 +14,8 @@ from headrace.sql.formats import RowFormat, check, register
 from headrace.sql.materialization import Materialization
 from headrace.sql.metastore import DataSource
 from headrace.sql.named_types import resolved_type
+from headrace.sql.plan.steps import SourceStep
+from headrace.sql.plan.typing import Typing
 from headrace.sql.properties import CREATE, SourceProperties
 from headrace.sql.queries import PersistentQuery, QueryKind
 from headrace.sql.schema import Schema
@@ -118,9 +122,8 @@ def _materialize(session: Session, source: DataSource, sql: str) -> PersistentQu
     application_id = session.application_id(query_id)
     serdes = Serdes(session.registry, application_id)
     builder = StreamsBuilder()
-    key, value = serdes.source_key(source), serdes.source_value(source)
     store = "KsqlTopic-Reduce"
-    builder.table(source.topic, Materialized(store, key=key, value=value))
+    _read_table(session, query_id, source, serdes, builder, store)
     query = PersistentQuery(
         query_id,
         QueryKind.CREATE_SOURCE,
@@ -136,6 +139,31 @@ def _materialize(session: Session, source: DataSource, sql: str) -> PersistentQu
     )
     session.start(query)
     return query
+
+
+def _read_table(
+    session: Session,
+    query_id: str,
+    source: DataSource,
+    serdes: Serdes,
+    builder: StreamsBuilder,
+    store: str,
+) -> None:
+    if not source.schema.headers:
+        key, value = serdes.source_key(source), serdes.source_value(source)
+        builder.table(source.topic, Materialized(store, key=key, value=value))
+        return
+    step = SourceStep(
+        source=QuerySource(source.name, source),
+        extras=source.schema.headers,
+        key=source.schema.key,
+        row=(*source.schema.value, *source.schema.headers),
+        is_table=True,
+        key_format=source.key_format.info,
+        name=store.removesuffix("-Reduce"),
+    )
+    typing = Typing(session.functions, session.settings)
+    QueryBuilder(query_id, typing, serdes, {}, builder).flow(step)
 
 
 def drop_source(session: Session, statement: DropSource, sql: str) -> Outcome:
