@@ -8,8 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from headrace.sql.formats.answers import answer_encoder
+from headrace.sql.formats.answers import answer_encoder, protobuf_answer
 from headrace.sql.syntax.parser import parse_type
+
+from .rows import columns
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,11 @@ from headrace.sql.syntax.parser import parse_type
 )
 def test_values(type: str, value: Any, text: str) -> None:
     assert orjson.dumps(answer_encoder([parse_type(type)])((value,))) == f"[{text}]".encode()
+
+
+def test_rows_as_protobuf() -> None:
+    schema, write = protobuf_answer(columns("K INT, TEXT STRING"))
+    assert schema == (
+        'syntax = "proto3";\n\nmessage ConnectDefault1 {\n  int32 K = 1;\n  string TEXT = 2;\n}\n'
+    )
+    assert write((1, "a")) == b"\x08\x01\x12\x01a"

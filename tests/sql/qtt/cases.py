@@ -22,6 +22,7 @@ class Case:
     file: str
     tier: str
     statements: list[str]
+    suite: str = "qtt"
     properties: dict[str, Any] = field(default_factory=dict)
     topics: list[dict[str, Any]] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
@@ -100,6 +101,7 @@ def _case(raw: dict[str, Any]) -> Case:
         file=raw["file"],
         tier=raw["tier"],
         statements=raw["statements"],
+        suite=raw["suite"],
         properties=raw.get("properties") or {},
         topics=raw.get("topics") or [],
         inputs=raw.get("inputs") or [],

@@ -1,4 +1,4 @@
-"""Values in answers of the server: JSON, with dates and times as text."""
+"""Rows in answers of the server: JSON, with dates and times as text; or protobuf."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 
 import orjson
 
+from headrace.sql.formats.catalog import FormatInfo
 from headrace.sql.formats.json_encoders import encode_double
+from headrace.sql.formats.proto_schema import protobuf_schema
+from headrace.sql.formats.rows import Row, row_serde
+from headrace.sql.formats.shape import RowFormat
+from headrace.sql.schema import Column
 from headrace.sql.times import date_text, time_text, timestamp_text
 from headrace.sql.types import ArrayType, MapType, SqlType, StructType
 
@@ -27,6 +32,14 @@ def answer_encoder(types: Sequence[SqlType]) -> Callable[[Sequence[Any]], list[A
         ]
 
     return encode
+
+
+def protobuf_answer(columns: Sequence[Column]) -> tuple[str, Callable[[Row], bytes]]:
+    """The text of a schema for rows of these columns, and a function that writes them as its
+    message."""
+    plain = tuple(Column(column.name, column.type) for column in columns)
+    rows = RowFormat(FormatInfo("PROTOBUF_NOSR"), plain)
+    return protobuf_schema(rows).text, row_serde(rows, "").serialize
 
 
 def _encoder(type: SqlType) -> Encode | None:
