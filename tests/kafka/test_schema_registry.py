@@ -36,19 +36,20 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer({"id": self.schemas.register(self.path.split("/")[2], schema)})
 
     def do_GET(self) -> None:
-        _, kind, name, *rest = self.path.split("?")[0].split("/")
-        if kind == "schemas":
-            schema = self.schemas.by_id(int(rest[0]))
-            found = None if schema is None else shown(schema)
-        elif name == "broken":
-            return self._answer({"error_code": 40301, "message": "not for you"}, 403)
-        else:
-            registered = (
-                self.schemas.latest(name)
-                if rest[1] == "latest"
-                else self.schemas.version(name, int(rest[1]))
-            )
-            found = None if registered is None else numbered(registered)
+        found = None
+        match self.path.split("?")[0].split("/")[1:]:
+            case ["schemas", "ids", id]:
+                schema = self.schemas.by_id(int(id))
+                found = None if schema is None else shown(schema)
+            case ["subjects", "broken", *_]:
+                return self._answer({"error_code": 40301, "message": "not for you"}, 403)
+            case ["subjects", subject, "versions", version]:
+                registered = (
+                    self.schemas.latest(subject)
+                    if version == "latest"
+                    else self.schemas.version(subject, int(version))
+                )
+                found = None if registered is None else numbered(registered)
         if found is None:
             return self._answer({"error_code": 40401, "message": "not found"}, 404)
         return self._answer(found)
