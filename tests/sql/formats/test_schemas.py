@@ -376,3 +376,28 @@ def test_long_decimals() -> None:
         rows = RowFormat(format_info(format), columns("A DECIMAL(38,3)"))
         serde = row_serde(rows, "t", InMemorySchemaRegistry())
         assert serde.deserialize(serde.serialize((number,))) == (number,)
+
+
+def test_a_null_that_a_given_schema_cannot_have() -> None:
+    registry = InMemorySchemaRegistry()
+    id = registry.register("x", SchemaText("AVRO", json.dumps(record(("a", "int")))))
+    serde = row_serde(values_of("AVRO", "A INT", schema_id=id), "t", registry)
+    with pytest.raises(SerializationError, match="can't have this row"):
+        serde.serialize((None,))
+
+
+def test_avro_definitions_are_used_again() -> None:
+    registry = InMemorySchemaRegistry()
+    inner = record(("x", "int"), name="inner", namespace="n")
+    fixed = {"type": "fixed", "name": "f", "size": 3, "logicalType": "decimal"}
+    schema = record(
+        ("a", inner),
+        ("b", ["null", "n.inner"]),
+        ("c", {**fixed, "precision": 5, "scale": 2}),
+        name="n.outer",
+    )
+    id = registry.register("x", SchemaText("AVRO", json.dumps(schema)))
+    columns = "A STRUCT<X INT>, B STRUCT<X INT>, C DECIMAL(5,2)"
+    serde = row_serde(values_of("AVRO", columns, schema_id=id), "t", registry)
+    row = ({"X": 1}, {"X": 2}, Decimal("-1.10"))
+    assert serde.deserialize(serde.serialize(row)) == row

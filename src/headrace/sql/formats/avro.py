@@ -66,7 +66,10 @@ class _Writer:
         before, schema, encode = self._prepared or self._prepare()
         buffer = io.BytesIO(before)
         buffer.seek(len(before))
-        fastavro.schemaless_writer(buffer, schema, encode(content))
+        try:
+            fastavro.schemaless_writer(buffer, schema, encode(content))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as reason:
+            raise SerializationError(f"The schema can't have this row: {reason!r}") from reason
         return buffer.getvalue()
 
     def _prepare(self) -> tuple[bytes, Any, Convert]:
@@ -85,10 +88,7 @@ class _Writer:
 
 def for_fastavro(schema: AvroSchema) -> Any:
     """The schema as fastavro takes it. It leaves logical types to us."""
-    named: dict[str, Any] = {}
-    definitions = [d for d in schema.names.values() if d is not schema.content]
-    inlined = _inlined(schema, schema.content, "", set()) if definitions else schema.content
-    return fastavro.parse_schema(_plain(inlined), named_schemas=named)
+    return fastavro.parse_schema(_plain(_inlined(schema, schema.content, "", set())))
 
 
 def _inlined(schema: AvroSchema, part: Any, namespace: str, done: set[str]) -> Any:
@@ -98,7 +98,7 @@ def _inlined(schema: AvroSchema, part: Any, namespace: str, done: set[str]) -> A
     definition, inner = schema.resolved(part, namespace)
     if not isinstance(definition, dict):
         return definition
-    if isinstance(definition, dict) and "name" in definition:
+    if "name" in definition:
         simple = str(definition["name"]).rpartition(".")[2]
         full = f"{inner}.{simple}" if inner else simple
         if full in done:
