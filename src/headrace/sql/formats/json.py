@@ -73,15 +73,7 @@ def _object_writer(columns: tuple[Column, ...]) -> Callable[[Row], bytes]:
 def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
     """The function that reads a row."""
     parse = _parse_exactly if _has_decimal([c.type for c in rows.columns]) else orjson.loads
-    read: Callable[[Any], Row]
-    if rows.is_unwrapped:
-        decode = decoder(rows.columns[0].type)
-
-        def read(content: Any) -> Row:
-            return (decode(content),)
-
-    else:
-        read = _ObjectReader(rows.columns).read
+    reader = _SingleReader(rows.columns[0]) if rows.is_unwrapped else _ObjectReader(rows.columns)
 
     def read_row(data: bytes) -> Row | None:
         if not data:
@@ -93,25 +85,34 @@ def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
         if content is None:
             return None
         try:
-            return read(content)
+            return reader.read(content)
         except Inexact:
-            return read(_parse_exactly(data))
+            return reader.read(_parse_exactly(data))
 
     return read_row
 
 
+class _SingleReader:
+    """Reads rows of one column, which stands by itself."""
+
+    def __init__(self, column: Column) -> None:
+        decode = decoder(column.type)
+        self.read: Callable[[Any], Row] = lambda content: (decode(content),)
+
+
 class _ObjectReader:
     """Reads rows from objects. Most objects of a topic have the same names, and values of the same
-    types, so it remembers what to do with them."""
+    types: these are read by a function made for them. For others it remembers what to do."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
+        self.read: Callable[[Any], Row] = self._read_any
         self._names = [column.name for column in columns]
         self._decoders = [decoder(column.type) for column in columns]
         self._types = [column.type.name for column in columns]
         self._picks: dict[tuple[str, ...], Callable[[dict[str, Any]], Row]] = {}
         self._checks: dict[tuple[type, ...], Callable[[Row], bool] | None] = {}
 
-    def read(self, content: Any) -> Row:
+    def _read_any(self, content: Any) -> Row:
         if type(content) is not dict:
             raise unfit(content, "a row")
         names = tuple(content)
@@ -138,6 +139,7 @@ class _ObjectReader:
         for name in names:
             upper.setdefault(name.upper(), name)
         found = [name if name in names else upper.get(name) for name in self._names]
+        self._learn(names, [name for name in found if name is not None])
         pick: Callable[[dict[str, Any]], Row]
         if len(found) > 1 and None not in found:
             pick = itemgetter(*found)
@@ -149,6 +151,50 @@ class _ObjectReader:
         if len(self._picks) < _REMEMBERED:
             self._picks[names] = pick
         return pick
+
+    def _learn(self, names: tuple[str, ...], found: list[str]) -> None:
+        """From now on, objects with these names are expected. That needs certainty that no other
+        name of an object could be meant: names that are exactly the columns' go before all others,
+        and where every name is a column's there are no others."""
+        if found == self._names:
+            self.read = self._made_for(found, None)
+        elif len(names) == len(found) == len(self._names):
+            self.read = self._made_for(found, len(names))
+
+    def _made_for(self, names: list[str], size: int | None) -> Callable[[Any], Row]:
+        """A function made for these names. Its text has numbers in it, and no names of users'."""
+        constants: dict[str, Any] = {"read_any": self._read_any}
+        values, checks = [], ["True"]
+        for at, (name, type, decode) in enumerate(
+            zip(names, self._types, self._decoders, strict=True)
+        ):
+            constants[f"name{at}"], constants[f"decode{at}"] = name, decode
+            values.append(f"v{at} = content[name{at}]")
+            natural = _NATURAL.get(type)
+            if natural is None:
+                values.append(f"if v{at} is not None: v{at} = decode{at}(v{at})")
+                continue
+            if type == "DOUBLE":
+                values.append(f"if type(v{at}) is int: v{at} = decode{at}(v{at})")
+            bits = _BITS.get(type)
+            within = f" and -{1 << bits} <= v{at} < {1 << bits}" if bits else ""
+            checks.append(f"(type(v{at}) is {natural.__name__}{within} or v{at} is None)")
+        expected = "" if size is None else f" and len(content) == {size}"
+        row = "".join(f"v{at}, " for at in range(len(names)))
+        text = f"""
+def read(content):
+    if type(content) is dict{expected}:
+        try:
+            {_STATEMENTS.join(values) or "pass"}
+        except KeyError:
+            return read_any(content)
+        if {" and ".join(checks)}:
+            return ({row})
+    return read_any(content)
+"""
+        exec(compile(text, "<JSON reader>", "exec"), constants)
+        read: Callable[[Any], Row] = constants["read"]
+        return read
 
     def _check(self, types: tuple[type, ...]) -> Callable[[Row], bool] | None:
         """Whether values of these types are what they are to be already, given that numbers are in
@@ -171,6 +217,7 @@ class _ObjectReader:
 
 
 _REMEMBERED = 256
+_STATEMENTS = "\n" + 12 * " "
 _NATURAL = {
     "BOOLEAN": bool,
     "INTEGER": int,
