@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from headrace.sql.errors import SqlError, StatementError
@@ -11,7 +12,9 @@ from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
 from headrace.sql.pull.planner import plan_pull
 from headrace.sql.pull.query import PullQuery
-from headrace.sql.queries import PersistentQuery
+from headrace.sql.push.planner import plan_push
+from headrace.sql.push.query import PushQuery
+from headrace.sql.queries import PersistentQuery, QueryKind
 from headrace.sql.settings import Settings
 from headrace.sql.statements.assertions import assert_schema, assert_topic
 from headrace.sql.statements.inserts import insert_values
@@ -71,13 +74,67 @@ class Engine:
     def topics(self) -> Topics:
         return self._session.topics
 
+    @property
+    def settings(self) -> Settings:
+        return self._session.settings
+
+    @property
+    def functions(self) -> FunctionRegistry:
+        return self._session.functions
+
+    @property
+    def registry(self) -> SchemaRegistry | None:
+        return self._session.registry
+
+    def sandbox(self, topics: Topics, registry: SchemaRegistry | None) -> Engine:
+        """A copy to try statements on. What they would do to topics and to the registry is done to
+        those that are given."""
+        copy = Engine(
+            self._session.settings, topics=topics, registry=registry, functions=self.functions
+        )
+        session = copy._session
+        session.metastore.sources.update(self.metastore.sources)
+        session.metastore.types.update(self.metastore.types)
+        session.queries.update(self._session.queries)
+        session.query_count = self._session.query_count
+        return copy
+
+    def number_next_query(self, number: int) -> None:
+        """Say which number the id of the next query ends with."""
+        self._session.query_count = number
+
+    def terminate(self, query_id: str) -> None:
+        """Forget a query. Raises SqlError if there is none of that id."""
+        query = self._session.queries.get(query_id)
+        if query is None:
+            raise SqlError(f"Unknown queryId: {query_id}")
+        if query.kind is QueryKind.CREATE_SOURCE:
+            raise SqlError(
+                f"Cannot terminate query '{query_id}' because it is linked to a source table."
+            )
+        del self._session.queries[query_id]
+
     def pull(
         self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
     ) -> PullQuery:
-        """Plan a pull query. Raises StatementError if it can't be answered."""
+        """Plan a pull query, a SELECT without EMIT. Raises StatementError if it can't be
+        answered."""
 
         def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PullQuery:
             return plan_pull(session, statement.query, "pull")
+
+        return self._run(plan, parsed, overrides)
+
+    def push(
+        self,
+        parsed: ParsedStatement,
+        query_id: str,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> PushQuery:
+        """Plan a push query, a SELECT with EMIT. Raises StatementError if it makes no sense."""
+
+        def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PushQuery:
+            return plan_push(replace(session), statement.query, query_id)
 
         return self._run(plan, parsed, overrides)
 

@@ -75,7 +75,7 @@ def test_null_makes_null(text: str) -> None:
         ),
         ("'a' - 'b'", "Unsupported arithmetic types. STRING STRING"),
         ("'a' + 1", "Unsupported arithmetic types. STRING INTEGER"),
-        ("NULL + 1", "Unsupported arithmetic types. null INTEGER"),
+        ("NULL + 1", "Arithmetic on types null and INTEGER are not supported."),
         ("-X", "Unsupported arithmetic types. STRING"),
     ],
 )

@@ -75,11 +75,12 @@ def _type(expression: Arithmetic, left: SqlType | None, right: SqlType | None) -
             assert of_left is not None
             assert of_right is not None
             return _DECIMAL_TYPES[expression.operator](of_left, of_right)
-    raise TypingError(
-        f"Error processing expression: {format_expression(expression)}. "
-        f"Unsupported arithmetic types. {_name(left)} {_name(right)}",
-        expression,
-    )
+    if left is None or right is None:
+        reason = f"Arithmetic on types {left or 'null'} and {right or 'null'} are not supported."
+    else:
+        reason = f"Unsupported arithmetic types. {left.name} {right.name}"
+    shown = format_expression(expression)
+    raise TypingError(f"Error processing expression: {shown}. {reason}", expression)
 
 
 def _name(type: SqlType | None) -> str:

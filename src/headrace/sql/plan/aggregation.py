@@ -39,9 +39,14 @@ def check_functions(expressions: Iterable[Expression], functions: FunctionRegist
 
 
 def is_aggregation(
-    query: ResolvedQuery, selected: Sequence[Selected], functions: FunctionRegistry
+    query: ResolvedQuery,
+    selected: Sequence[Selected],
+    functions: FunctionRegistry,
+    *,
+    groups_needed: bool = True,
 ) -> bool:
-    """Whether a query aggregates. Raises SqlError if it does so in a way that makes no sense."""
+    """Whether a query aggregates. Raises SqlError if it does so in a way that makes no sense; if
+    `groups_needed`, also without GROUP BY."""
     expressions = [item.expression for item in selected]
     if query.having is not None:
         expressions.append(query.having)
@@ -66,9 +71,9 @@ def is_aggregation(
                 "GROUP BY requires aggregate functions in either the SELECT or HAVING clause."
             )
         return True
-    if calls:
+    if calls and groups_needed:
         raise SqlError(_without_groups(selected, calls))
-    return False
+    return bool(calls)
 
 
 def _without_groups(selected: Sequence[Selected], calls: list[FunctionCall]) -> str:
@@ -105,6 +110,11 @@ def _unqualified(expression: Expression) -> Expression:
     return rewrite(expression, change)
 
 
+def aggregate_name(index: int) -> str:
+    """What an aggregate is called in rows."""
+    return f"KSQL_AGG_VARIABLE_{index}"
+
+
 @dataclass
 class Grouped:
     """Rewrites expressions of an aggregation to what an aggregated row has: the columns it is
@@ -116,9 +126,6 @@ class Grouped:
     calls: list[FunctionCall] = field(default_factory=list)
     """The aggregates; in their arguments, columns have their sources."""
 
-    def aggregate_name(self, index: int) -> str:
-        return f"KSQL_AGG_VARIABLE_{index}"
-
     def rewrite(self, expression: Expression) -> Expression:
         def change(node: Expression) -> Expression | None:
             for part in self.key:
@@ -127,7 +134,7 @@ class Grouped:
             if isinstance(node, FunctionCall) and self._is_aggregate(node):
                 if node not in self.calls:
                     self.calls.append(node)
-                return ColumnReference(self.aggregate_name(self.calls.index(node)))
+                return ColumnReference(aggregate_name(self.calls.index(node)))
             return None
 
         return rewrite(expression, change)
@@ -157,7 +164,7 @@ class Grouped:
         """A message with aggregates as they were written."""
         for index, call in reversed(list(enumerate(self.calls))):
             text = format_expression(self.columns.internal(call))
-            message = message.replace(self.aggregate_name(index), text)
+            message = message.replace(aggregate_name(index), text)
         return message
 
     def _is_aggregate(self, call: FunctionCall) -> bool:

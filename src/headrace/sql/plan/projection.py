@@ -17,9 +17,10 @@ from headrace.sql.syntax.formatter import format_expression
 
 @dataclass(frozen=True)
 class Projection:
-    """Names of the key's columns, and all other columns."""
+    """Names of the key's columns, and all other columns. Without names, the key is no part of the
+    result, so that all columns are values."""
 
-    key: tuple[str, ...]
+    key: tuple[str, ...] | None
     values: tuple[Selected, ...]
 
 

@@ -73,12 +73,7 @@ def _all(
 def _of_source(source: QuerySource, columns: Columns, bounds: bool) -> Iterator[Selected]:
     schema = source.source.schema
     windows = WINDOW_BOUNDS if source.source.window and bounds else ()
-    rest = (
-        (*schema.value, *schema.headers)
-        if columns.query.is_join
-        else (*schema.headers, *schema.value)
-    )
-    for column in (*schema.key, *windows, *rest):
+    for column in (*schema.key, *windows, *schema.value, *schema.headers):
         reference = ColumnReference(column.name, source.alias)
         yield Selected(columns.name(source.alias, column.name), reference)
 
