@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -25,6 +26,8 @@ _HEADERS = {
 }
 _OPEN = ("/healthcheck", "/v1/metadata", "/v1/metadata/id", "/chc/ready", "/chc/live")
 """What everybody may ask."""
+_DRAIN_S = 1.0
+_DRAIN_BYTES = 16 * 1024 * 1024
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -43,25 +46,15 @@ class Gate:
         if scope["type"] == "websocket":
             await self._web_socket(scope, receive, send)
             return
-        began = False
-
-        async def with_headers(message: Message) -> None:
-            nonlocal began
-            if message["type"] == "http.response.start":
-                began = True
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
+        exchange = _Exchange(receive, send)
         try:
             self._check(HTTPConnection(scope))
-            await self._inner(scope, receive, with_headers)
+            await self._inner(scope, exchange.receive, exchange.send)
         except Exception as error:
-            if began:
+            if exchange.began:
                 log.exception("An answer was broken off")
                 return
-            await error_response(error)(scope, receive, with_headers)
+            await error_response(error)(scope, exchange.receive, exchange.send)
 
     async def _web_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -106,6 +99,42 @@ class Gate:
             allowed = access.allows(request.headers.get("authorization", ""))
         if not allowed:
             raise KsqlError(ErrorCode.UNAUTHORIZED, "Unauthorized")
+
+
+class _Exchange:
+    """A request and its answer. The answer doesn't end before the request: what comes after the end
+    would break a connection of HTTP/2, and all that goes on there."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._is_read = False
+        self.began = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body"):
+            self._is_read = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.began = True
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        elif not message.get("more_body"):
+            await self._drain()
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        size = 0
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                while not self._is_read and size < _DRAIN_BYTES:
+                    size += len((await self.receive()).get("body", b""))
+        except TimeoutError:
+            return
 
 
 def error_response(error: Exception) -> Response:

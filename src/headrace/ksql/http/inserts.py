@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,8 +16,6 @@ from headrace.ksql.http.forms import error_line, to_json
 from headrace.ksql.http.gate import known_error
 from headrace.ksql.http.work import Work
 from headrace.ksql.service import Inserts, Service
-
-_DRAIN_S = 1.0
 
 
 async def inserts_stream(request: Request, service: Service, work: Work) -> Response:
@@ -78,7 +75,6 @@ class _Acknowledgements(Response):
             raise
         except Exception as error:
             yield {"seq": number, "status": "error", **error_line(known_error(error))}
-            await self._drain()
 
     def _insert(self, line: bytes) -> None:
         try:
@@ -86,15 +82,6 @@ class _Acknowledgements(Response):
         except KsqlError:
             raise bad_request("Invalid JSON in inserts stream") from None
         self._inserts.insert(row)
-
-    async def _drain(self) -> None:
-        """Rows that are under way: the server can't take them when the answer has ended."""
-        try:
-            async with asyncio.timeout(_DRAIN_S):
-                async for _ in self._lines:
-                    pass
-        except (TimeoutError, KsqlError):
-            pass
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-import os
 import socket
 import ssl
 import threading
@@ -108,7 +107,7 @@ class HttpServer:
 
     def _configuration(self, certificate: Certificate | None) -> Config:
         config = Config()
-        config.bind = [f"fd://{os.dup(self._socket.fileno())}"]
+        config.bind = [f"fd://{self._socket.detach()}"]
         if certificate is not None:
             config.certfile, config.keyfile = str(certificate.file), str(certificate.key_file)
         config.include_server_header = False
