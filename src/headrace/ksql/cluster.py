@@ -16,6 +16,11 @@ class Reader(Protocol):
         """The next records, in the order of their offsets; none if none come in time."""
         ...
 
+    @property
+    def ended(self) -> set[TopicPartition]:
+        """Partitions whose end was seen, if only once."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -80,11 +80,13 @@ class _Reader:
         self._cluster = cluster
         self._positions = positions
         self._closed = False
+        self.ended: set[TopicPartition] = set()
 
     def poll(self, timeout_s: float) -> list[ConsumerRecord]:
         found: list[ConsumerRecord] = []
         with self._cluster.changed:
             self._cluster.changed.wait_for(lambda: self._take(found) or self._closed, timeout_s)
+            self.ended = set(self._positions)
         return found
 
     def _take(self, found: list[ConsumerRecord]) -> bool:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from headrace.ksql.errors import ErrorCode, KsqlError
-from headrace.sql.pull.query import ResultColumn
+from headrace.sql.schema import Column
 
 T = TypeVar("T")
 
@@ -188,7 +188,7 @@ class QueryResult:
 
     query_id: str
     kind: QueryKind
-    columns: tuple[ResultColumn, ...]
+    columns: tuple[Column, ...]
     rows: ResultStream[Row]
 
     @property
