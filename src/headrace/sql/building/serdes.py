@@ -58,7 +58,7 @@ class Serdes:
         every row, and needs no schema registry. Rows of which every value is in JSON what it is in
         Python are arrays."""
         if all(map(_is_plain, types)):
-            return Serde(orjson.dumps, _read_array)
+            return Serde(orjson.dumps, _read_array, immutable=True)
         columns = tuple(Column(f"C{index}", type_) for index, type_ in enumerate(types))
         rows = RowFormat(FormatInfo("JSON"), columns)
         return row_serde(rows, f"{self.application_id}-internal", self.registry)

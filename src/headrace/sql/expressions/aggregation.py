@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.sql.expressions import python as py
 from headrace.sql.expressions.calls import compile_argument
-from headrace.sql.expressions.code import Context
+from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.compiler import compile_part
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.evaluation import Failed, build
 from headrace.sql.expressions.python import Expr
 from headrace.sql.expressions.scope import Scope
 from headrace.sql.functions.aggregate import Aggregate
+from headrace.sql.functions.builtin.collecting import count_one, uncount
 from headrace.sql.syntax.ast import ColumnReference, Expression, FunctionCall, Literal, Sign
 from headrace.sql.syntax.formatter import format_expression
 from headrace.sql.types import BIGINT, SqlType
@@ -54,14 +56,8 @@ def compile_aggregation(calls: Sequence[FunctionCall], scope: Scope, failed: Fai
 
     def stepping(steps: Sequence[Callable[..., Any] | None]) -> Callable[..., State]:
         nodes = [
-            py.call(
-                context.bind(step, call.name.lower()),
-                py.item(py.name(_STATE), py.constant(at)),
-                *arguments,
-            )
-            for at, (call, step, (_, arguments)) in enumerate(
-                zip(calls, steps, compiled, strict=True)
-            )
+            _step(step, py.item(py.name(_STATE), py.constant(at)), arguments, context)
+            for at, (step, (_, arguments)) in enumerate(zip(steps, compiled, strict=True))
         ]
         return build(parameters, py.tuple_of(nodes), context.namespace, failed)
 
@@ -102,13 +98,30 @@ def _results(aggregates: Sequence[Aggregate]) -> Callable[[State], tuple[Any, ..
     )
 
 
-def _compile_call(call: FunctionCall, context: Context) -> tuple[Aggregate, list[Expr]]:
+def _step(
+    step: Callable[..., Any] | None, state: Expr, arguments: Sequence[Code], context: Context
+) -> Expr:
+    """What a function makes of its state. Counting needs no call."""
+    by = _COUNTING.get(step)
+    if by is not None:
+        counted = py.binary(state, by, py.constant(1))
+        return context.strict(arguments, lambda value: counted, otherwise=state)
+    return py.call(context.bind(step, "step"), state, *(code.node for code in arguments))
+
+
+_COUNTING: dict[Callable[..., Any] | None, ast.operator] = {
+    count_one: ast.Add(),
+    uncount: ast.Sub(),
+}
+
+
+def _compile_call(call: FunctionCall, context: Context) -> tuple[Aggregate, list[Code]]:
     arguments = call.arguments or (_row_time(context.scope),)
     given = [compile_argument(each, context) for each in arguments]
     resolved = context.scope.functions.aggregate(
         call.name, [argument for argument, _ in given], context.scope.settings
     )
-    literals, nodes = [], []
+    literals, values = [], []
     for number, (said, (_, code), is_literal) in enumerate(
         zip(arguments, given, resolved.match.literals, strict=True), 1
     ):
@@ -116,8 +129,8 @@ def _compile_call(call: FunctionCall, context: Context) -> tuple[Aggregate, list
             literals.append(_constant(call, number, said))
         else:
             assert code is not None
-            nodes.append(context.guarded(code.node, said))
-    return resolved.make(tuple(literals)), nodes
+            values.append(Code(context.guarded(code.node, said), code.type, code.nullable))
+    return resolved.make(tuple(literals)), values
 
 
 def _row_time(scope: Scope) -> Expression:

@@ -44,8 +44,8 @@ def count(call: Call) -> Aggregate:
         BIGINT,
         BIGINT,
         _zero,
-        _count_one,
-        undo=_count_one_less,
+        count_one,
+        undo=uncount,
         merge=_sum,
     )
 
@@ -54,11 +54,11 @@ def _zero() -> int:
     return 0
 
 
-def _count_one(state: int, value: Any) -> int:
+def count_one(state: int, value: Any) -> int:
     return state if value is None else state + 1
 
 
-def _count_one_less(state: int, value: Any) -> int:
+def uncount(state: int, value: Any) -> int:
     return state if value is None else state - 1
 
 
