@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from headrace.sql.errors import SqlError, StatementError
+from headrace.sql.errors import SqlError, StatementError, underlined
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
@@ -163,9 +163,20 @@ class Engine:
         except StatementError:
             raise
         except SqlError as error:
-            raise StatementError(error.message, parsed.text) from error
+            raise StatementError(error.message, parsed.text, _excerpt(parsed, error)) from error
         finally:
             session.settings = before
+
+
+def _excerpt(parsed: ParsedStatement, error: SqlError) -> str:
+    """The line of the statement that is to blame, underlined. Positions count from the beginning of
+    the text in which the statement stood."""
+    start = parsed.statement.position
+    if error.position is None or start is None:
+        return ""
+    line = error.position[0] - start[0] + 1
+    column = error.position[1] - (start[1] - 1 if line == 1 else 0)
+    return underlined(parsed.text, line, column)
 
 
 def _set(session: Session, statement: ast.SetProperty, sql: str) -> Outcome:

@@ -7,15 +7,23 @@ SqlError                 what was asked for can't be done
 
 from __future__ import annotations
 
+import re
+
 from headrace.core.errors import HeadraceError
 
 
 class SqlError(HeadraceError):
-    """Something that was asked for in SQL can't be done. `message` is ksqlDB's where it has one."""
+    """Something that was asked for in SQL can't be done. `message` is ksqlDB's where it has one;
+    `position` is where in the text (line, column) what is to blame stands, if that is known."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, position: tuple[int, int] | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self._position = position
+
+    @property
+    def position(self) -> tuple[int, int] | None:
+        return self._position
 
 
 class StatementError(SqlError):
@@ -35,12 +43,16 @@ class ParseError(StatementError):
     """A text isn't SQL."""
 
 
-def underlined(text: str, line: int, column: int, length: int) -> str:
-    """A line of a text, and a line that underlines a part of it. All are counted from 1."""
+def underlined(text: str, line: int, column: int, length: int | None = None) -> str:
+    """A line of a text, and a line that underlines a part of it; without a length, the word there.
+    All are counted from 1."""
     lines = text.splitlines()
     if not 1 <= line <= len(lines):
         return ""
     shown = lines[line - 1].expandtabs(1)
+    if length is None:
+        word = _WORD.match(shown, column - 1)
+        length = len(word[0]) if word else 1
     length = max(1, min(length, len(shown) - column + 1))
     start = 0
     if column > _WIDTH:  # a long line is shown around the error
@@ -51,3 +63,4 @@ def underlined(text: str, line: int, column: int, length: int) -> str:
 
 
 _WIDTH = 100
+_WORD = re.compile(r"[\w.]+")

@@ -38,3 +38,5 @@ class PersistentQuery:
     """Settings for running the topology, as Kafka Streams names them."""
     materialization: Materialization | None = field(default=None, repr=False)
     """Where rows of the table can be looked up, if it makes one."""
+    plan: str = field(default="", repr=False)
+    """Its steps, as EXPLAIN shows them."""

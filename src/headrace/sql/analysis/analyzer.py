@@ -66,7 +66,8 @@ def _find(relation: Relation, metastore: Metastore) -> list[QuerySource]:
     if source is None:
         raise SqlError(
             "Failed to prepare statement: "
-            f"{relation.source} does not exist.{metastore.hint(relation.source)}"
+            f"{relation.source} does not exist.{metastore.hint(relation.source)}",
+            relation.position,
         )
     return [QuerySource(relation.alias, source)]
 
@@ -133,7 +134,8 @@ def _relation(
     if not isinstance(criteria, Comparison) or criteria.operator is not ComparisonOperator.EQUAL:
         raise SqlError(
             f"Unsupported join expression: {format_expression(criteria)}. "
-            "Only equality comparisons are supported: ON left_column = right_column."
+            "Only equality comparisons are supported: ON left_column = right_column.",
+            criteria.position,
         )
     resolved = resolver.resolve(criteria, "JOIN ON")
     assert isinstance(resolved, Comparison)
@@ -168,6 +170,7 @@ def _only_source(side: Expression, criteria: Comparison) -> str:
         raise SqlError(
             f"Invalid comparison expression '{format_expression(side)}' in join "
             f"'{format_expression(criteria)}'. Each side of the join comparision must contain "
-            "references from exactly one source."
+            "references from exactly one source.",
+            side.position,
         )
     return names.pop()

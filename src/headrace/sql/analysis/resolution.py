@@ -94,7 +94,8 @@ class Resolver:
             choices = " or ".join(f"{owner.alias}.{name}" for owner in owners)
             raise SqlError(
                 f"Exception while preparing statement: {_where(reference)}"
-                f"Column '{name}' is ambiguous. Could be {choices}."
+                f"Column '{name}' is ambiguous. Could be {choices}.",
+                reference.position,
             )
         if not owners:
             return self._bound_or_fail(reference, clause)
@@ -109,10 +110,13 @@ class Resolver:
             raise SqlError(
                 f"Window bounds column {reference.name} can only be used in the SELECT clause of "
                 "windowed aggregations and can not be passed to aggregate functions.\n"
-                "See https://github.com/confluentinc/ksql/issues/4397"
+                "See https://github.com/confluentinc/ksql/issues/4397",
+                reference.position,
             )
         shown = format_expression(reference)
-        raise SqlError(f"{_where(reference)}{clause} column '{shown}' cannot be resolved.")
+        raise SqlError(
+            f"{_where(reference)}{clause} column '{shown}' cannot be resolved.", reference.position
+        )
 
 
 def check_alias(item: SingleColumn) -> None:
@@ -122,7 +126,9 @@ def check_alias(item: SingleColumn) -> None:
     same = isinstance(item.expression, ColumnReference) and item.expression.name == item.alias
     if not same:
         raise SqlError(
-            f"`{item.alias}` is a reserved column name. You cannot use it as an alias for a column."
+            f"`{item.alias}` is a reserved column name. "
+            "You cannot use it as an alias for a column.",
+            item.position,
         )
 
 

@@ -35,7 +35,9 @@ def check_functions(expressions: Iterable[Expression], functions: FunctionRegist
     for expression in expressions:
         for node in walk(expression):
             if isinstance(node, FunctionCall) and functions.kind(node.name) is None:
-                raise SqlError(f"Can't find any functions with the name '{node.name}'")
+                raise SqlError(
+                    f"Can't find any functions with the name '{node.name}'", node.position
+                )
 
 
 def is_aggregation(
@@ -52,7 +54,8 @@ def is_aggregation(
         expressions.append(query.having)
     for call in calls_of(query.group_by, functions, Kind.AGGREGATE):
         raise SqlError(
-            f"GROUP BY does not support aggregate functions: {call.name} is an aggregate function."
+            f"GROUP BY does not support aggregate functions: {call.name} is an aggregate function.",
+            call.position,
         )
     if query.where is not None:
         for call in calls_of([query.where], functions, Kind.AGGREGATE):
@@ -64,7 +67,9 @@ def is_aggregation(
     calls = list(calls_of(expressions, functions, Kind.AGGREGATE))
     for call in calls:
         for _ in calls_of(call.arguments, functions, Kind.AGGREGATE):
-            raise SqlError(f"Aggregate functions can not be nested: {format_expression(call)}")
+            raise SqlError(
+                f"Aggregate functions can not be nested: {format_expression(call)}", call.position
+            )
     if query.group_by:
         if not calls:
             raise SqlError(

@@ -71,7 +71,7 @@ class Typing:
         known = {column.name for column in row}
         for node in walk(expression):
             if isinstance(node, ColumnReference) and node.name not in known:
-                raise SqlError(f"{prefix}Unknown column {node.name}.")
+                raise SqlError(f"{prefix}Unknown column {node.name}.", node.position)
         compiled = _located(
             lambda: compile_expression(expression, self.scope(row)), prefix, "Invalid Predicate: "
         )
@@ -79,7 +79,8 @@ class Typing:
         if compiled.type != BOOLEAN and not is_null:
             raise SqlError(
                 f"Type error in {clause} expression: "
-                f"Should evaluate to boolean but is {shown} ({compiled.type}) instead."
+                f"Should evaluate to boolean but is {shown} ({compiled.type}) instead.",
+                expression.position,
             )
         return compiled
 
@@ -88,6 +89,6 @@ def _located(compile_: Callable[[], T], typing: str, generation: str) -> T:
     try:
         return compile_()
     except TypingError as error:
-        raise SqlError(f"{typing}{error.message}") from error
+        raise SqlError(f"{typing}{error.message}", error.position) from error
     except GenerationError as error:
-        raise SqlError(f"{generation}{error.message}") from error
+        raise SqlError(f"{generation}{error.message}", error.position) from error

@@ -23,6 +23,7 @@ from headrace.sql.formats import (
     value_features,
 )
 from headrace.sql.metastore import DataSource
+from headrace.sql.plan.description import describe
 from headrace.sql.plan.planner import PlannedQuery, Planner
 from headrace.sql.plan.typing import Typing
 from headrace.sql.properties import CREATE_AS, INSERT_INTO, SourceProperties
@@ -251,4 +252,5 @@ def _built(
         application_id,
         settings,
         materialization(builder, planned.step, sink) if planned.step.is_table else None,
+        describe(planned.step, query_id),
     )
