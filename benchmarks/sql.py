@@ -3,8 +3,8 @@
     scripts/bench sql [--records N] [--json]
 
 Both run in the kernel, in this process and in turn, several times; the best of each counts. Orders
-are JSON. The DSL's functions take them as they are; SQL makes sure that every column is of its type,
-and leaves out rows that are not.
+are JSON. The DSL's functions take them as they are; SQL makes sure that every column is of its
+type, and leaves out rows that are not.
 """
 
 from __future__ import annotations
