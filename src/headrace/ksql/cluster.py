@@ -17,8 +17,8 @@ class Reader(Protocol):
         ...
 
     @property
-    def ended(self) -> set[TopicPartition]:
-        """Partitions whose end was seen, if only once."""
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """The offset from which each partition is read next."""
         ...
 
     def close(self) -> None: ...

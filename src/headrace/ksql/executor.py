@@ -18,7 +18,7 @@ from headrace.sql.syntax.parser import ParsedStatement, parse
 from headrace.sql.topics import TopicInfo, Topics
 
 _LOG = logging.getLogger("headrace.ksql")
-_POLL_S = 0.5
+_POLL_S = 0.1
 
 QUEUED = CommandStatus("QUEUED", "Statement written to command topic")
 

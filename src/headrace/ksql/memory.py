@@ -78,22 +78,20 @@ class InMemoryCluster:
 class _Reader:
     def __init__(self, cluster: InMemoryCluster, positions: dict[TopicPartition, int]) -> None:
         self._cluster = cluster
-        self._positions = positions
+        self.positions = positions
         self._closed = False
-        self.ended: set[TopicPartition] = set()
 
     def poll(self, timeout_s: float) -> list[ConsumerRecord]:
         found: list[ConsumerRecord] = []
         with self._cluster.changed:
             self._cluster.changed.wait_for(lambda: self._take(found) or self._closed, timeout_s)
-            self.ended = set(self._positions)
         return found
 
     def _take(self, found: list[ConsumerRecord]) -> bool:
-        for partition, position in self._positions.items():
+        for partition, position in self.positions.items():
             records = self._cluster.records(partition, position)
             found += records
-            self._positions[partition] = position + len(records)
+            self.positions[partition] = position + len(records)
         return bool(found)
 
     def close(self) -> None:

@@ -82,14 +82,9 @@ def _records(
         while missing:
             for record in reader.poll(_POLL_S):
                 partition = TopicPartition(record.topic, record.partition)
-                if partition not in missing:
-                    continue
                 if record.offset < ends[partition]:
                     yield record
-                if record.offset >= ends[partition] - 1:
-                    del missing[partition]
-            for partition in reader.ended & missing.keys():
-                del missing[partition]  # its last offsets aren't records
+            missing = {part: end for part, end in missing.items() if reader.positions[part] < end}
     finally:
         reader.close()
 
