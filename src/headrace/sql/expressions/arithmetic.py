@@ -43,10 +43,7 @@ def compile_arithmetic(expression: Arithmetic, context: Context) -> Code:
     if type == STRING:
         node = context.strict([left, right], lambda a, b: py.binary(a, ast.Add(), b))
     elif isinstance(type, DecimalType):
-        left_type, right_type = left.type, right.type
-        assert left_type is not None
-        assert right_type is not None
-        compute = context.bind(_decimal_function(operator, type, left_type, right_type), "decimal")
+        compute = context.bind(_decimal_function(operator, type.scale), "decimal")
         node = context.strict([left, right], lambda a, b: py.call(compute, a, b))
     elif type == DOUBLE:
         node = context.strict(
@@ -128,10 +125,9 @@ def _wrapping(computed: Expr, is_int: bool, context: Context) -> Expr:
 
 
 def _decimal_function(
-    operator: ArithmeticOperator, type: DecimalType, left: SqlType, right: SqlType
+    operator: ArithmeticOperator, scale: int
 ) -> Callable[[Decimal, Decimal], Decimal]:
     """Whole numbers may stand for decimals here: contexts take them."""
-    scale = type.scale
     one = decimals.unit(scale)
     if operator is ADD:
         return lambda a, b: EXACT.quantize(EXACT.add(a, b), one)
