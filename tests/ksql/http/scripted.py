@@ -20,7 +20,10 @@ from headrace.ksql.service import CommandStatus, ServerInfo
 from headrace.sql.pull.query import ResultColumn
 from headrace.sql.types import BIGINT, STRING
 
-COLUMNS = (ResultColumn("ID", BIGINT, "KEY"), ResultColumn("NAME", STRING))
+COLUMNS: tuple[ResultColumn, ...] = (
+    ResultColumn("ID", BIGINT, "KEY"),
+    ResultColumn("NAME", STRING),
+)
 
 
 class ScriptedInserts:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import chain
 from pathlib import Path
 
-from .cases import Case, Selection, default_directory, read_cases
-from .local_server import LocalServer
+from .cases import Selection, default_directory, read_cases
+from .judge import judged
 from .report import Verdict, known_failures, rewrite_known_failures, summary
-from .rest import run_rest
-from .run import run
 
 
 def main() -> int:
@@ -22,8 +21,9 @@ def main() -> int:
         return 2
     selection = Selection(tuple(options.tier), tuple(options.file), tuple(options.id))
     verdicts = []
-    for case in read_cases(directory, selection, options.suite):
-        verdict = Verdict(case, _failure(case))
+    suites = [options.suite] if options.suite else ["qtt", "rest"]
+    for case in chain.from_iterable(read_cases(directory, selection, suite) for suite in suites):
+        verdict = Verdict(case, judged(case))
         verdicts.append(verdict)
         if not verdict.passed and not options.quiet:
             reason = verdict.failure or ""
@@ -37,17 +37,13 @@ def main() -> int:
     return 1 if unexpected else 0
 
 
-def _failure(case: Case) -> str | None:
-    return run_rest(case, LocalServer()) if case.suite == "rest" else run(case)
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/qtt", description=main.__doc__)
     parser.add_argument("directory", nargs="?", type=Path, metavar="DIR")
     parser.add_argument("--tier", action="append", default=[], help="T1 … T5; may be repeated")
     parser.add_argument("--file", action="append", default=[], help="a file's name, without .jsonl")
     parser.add_argument(
-        "--suite", choices=["qtt", "rest"], default="qtt", help="rest: pull queries, in process"
+        "--suite", choices=["qtt", "rest"], help="rest: against a server, over HTTP; else both"
     )
     parser.add_argument("--id", action="append", default=[], help="a part of the ids")
     parser.add_argument("-v", "--verbose", action="store_true", help="all that is different")

@@ -11,7 +11,6 @@ from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http import media
 from headrace.ksql.http.bodies import (
     body_of,
@@ -101,12 +100,9 @@ class Routes:
     async def _query_stream(self, request: Request) -> Response:
         media_type = media.chosen(request.headers.get("accept", ""), media.QUERY_STREAM)
         asked = query_stream_request(await body_of(request))
-        try:
-            return await self._answer(
-                asked, media_type, print_allowed=media_type == media.DELIMITED, formats=False
-            )
-        except KsqlError as error:
-            raise _with_statement(error) from error
+        return await self._answer(
+            asked, media_type, print_allowed=media_type == media.DELIMITED, formats=False
+        )
 
     async def _answer(
         self, asked: QueryRequest, media_type: str, *, print_allowed: bool, formats: bool
@@ -199,11 +195,3 @@ def _accepts_json(request: Request) -> None:
 
 def _json(content: Any) -> Response:
     return Response(to_json(content), media_type=media.JSON)
-
-
-def _with_statement(error: KsqlError) -> KsqlError:
-    """On this route, the message has the statement as well."""
-    if error.code != ErrorCode.BAD_STATEMENT or error.statement is None:
-        return error
-    message = f"{error.message}\nStatement: {error.statement}"
-    return KsqlError(error.code, message, error.statement, error.entities)
