@@ -22,10 +22,9 @@ _SESSION_MS = 10_000
 class Lease:
     """Held by the member of a consumer group that has partition 0 of a topic.
 
-    `changed(holds)` is called in a thread of its own: with True after it was given, with False
-    before another can have it. Others find the holder by its client id, which is `name`. A process
-    that is cut off from Kafka loses it after `session.timeout.ms`; it is told so at about the same
-    time, so that what it does must be fenced in other ways as well.
+    Others find the holder by its client id, which is `name`. A process that is cut off from Kafka
+    loses it after `session.timeout.ms`; it is told so at about the same time, so that what it does
+    must be fenced in other ways as well.
     """
 
     def __init__(
@@ -34,12 +33,11 @@ class Lease:
         group: str,
         topic: str,
         name: str,
-        changed: Callable[[bool], None],
     ) -> None:
         self._settings = settings
         self._group = group
         self._topic = topic
-        self._changed = changed
+        self._changed: Callable[[bool], None] = _ignore
         self._held = False
         self._complaints = Complaints()
         self._stopped = threading.Event()
@@ -49,11 +47,16 @@ class Lease:
             "session.timeout.ms": _SESSION_MS,
             "heartbeat.interval.ms": _SESSION_MS // 5,
             "auto.offset.reset": "latest",
+            # Who has it keeps it when others come and go.
+            "partition.assignment.strategy": "cooperative-sticky",
         }
         self._consumer = made(Consumer, settings.consumer("main", **options), self._complaints)
         self._thread = threading.Thread(target=self._run, name="ksql-lease", daemon=True)
 
-    def start(self) -> None:
+    def start(self, changed: Callable[[bool], None]) -> None:
+        """Take part. `changed(holds)` is called in a thread of its own: with True after it was
+        given, with False before another can have it."""
+        self._changed = changed
         self._consumer.subscribe(
             [self._topic],
             on_assign=self._assigned,
@@ -111,3 +114,7 @@ class Lease:
         self._held = held
         _LOG.info("%s: this process %s", self._group, "leads" if held else "follows")
         self._changed(held)
+
+
+def _ignore(held: bool) -> None:
+    """Before it has started."""

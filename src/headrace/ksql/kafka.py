@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from headrace.core.errors import FencedError, SerializationError
 from headrace.core.record import ProducerRecord, TopicPartition
 from headrace.kafka.admin import Admin, TopicSpec
+from headrace.kafka.lease import Lease
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.record_writer import RecordWriter
 from headrace.kafka.settings import ClientSettings
@@ -22,6 +24,7 @@ from headrace.sql.settings import STREAMS_PREFIX
 from headrace.sql.topics import TopicInfo
 
 _LOG = logging.getLogger("headrace.ksql")
+_LEADER_S = 2.0
 
 
 def client_settings(server: Mapping[str, Any], service_id: str) -> ClientSettings:
@@ -155,3 +158,27 @@ class _Writer:
 
     def append(self, command: Command) -> int:
         return self._turn.append(command.to_bytes())
+
+
+class KafkaLeadership:
+    """The server that runs the queries is the one that has a lease."""
+
+    def __init__(self, settings: ClientSettings, service_id: str, url: str) -> None:
+        topic = command_topic(service_id)
+        self._lease = Lease(settings, runner_group(service_id), topic, url)
+        self._known: tuple[float, str | None] = (0.0, None)
+
+    def start(self, changed: Callable[[bool], None]) -> None:
+        self._lease.start(changed)
+
+    def leader(self) -> str | None:
+        """It is asked for every few seconds only: that takes a while."""
+        until, leader = self._known
+        now = time.monotonic()
+        if now >= until:
+            leader = self._lease.holder()
+            self._known = (now + (_LEADER_S if leader else 0.0), leader)
+        return leader
+
+    def close(self) -> None:
+        self._lease.close()

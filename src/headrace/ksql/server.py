@@ -20,12 +20,14 @@ from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.executor import CommandExecutor, PlannedTopics
 from headrace.ksql.failures import statement_errors
+from headrace.ksql.forwarding import SKIP, Forwarding
 from headrace.ksql.inserts import RowInserts, inserts_into
+from headrace.ksql.leadership import Alone, Leadership
 from headrace.ksql.printing import print_topic
 from headrace.ksql.pulling import pull_stream, pull_table
 from headrace.ksql.pushing import PushQueries, PushRun
 from headrace.ksql.requests import QueryRequest, Request, StatementsRequest
-from headrace.ksql.results import PrintResult, QueryKind, QueryResult
+from headrace.ksql.results import PrintResult, QueryKind, QueryResult, ResultStream, Row
 from headrace.ksql.running import QueryError, QueryState, Runner
 from headrace.ksql.scalable import is_scalable
 from headrace.ksql.service import CommandStatus, ServerInfo
@@ -34,6 +36,7 @@ from headrace.sql.engine import Engine
 from headrace.sql.errors import SqlError
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry
+from headrace.sql.pull.query import PullQuery
 from headrace.sql.statements.session import SERVICE_ID
 from headrace.sql.syntax import ast
 from headrace.sql.syntax.formatter import format_name
@@ -49,7 +52,8 @@ class Server:
     """A server over a cluster, a log of commands, and a runner of queries. It implements Service.
 
     `start` executes what is in the log, and has the queries run. `settings` are ksqlDB's and Kafka
-    Streams', of the server's configuration; `host` is `host:port`, as others reach it.
+    Streams', of the server's configuration; `host` is `host:port`, as others reach it. Of several
+    servers with the same log, `leadership` says which one runs the queries.
     """
 
     def __init__(
@@ -62,12 +66,16 @@ class Server:
         registry: SchemaRegistry | None = None,
         functions: FunctionRegistry | None = None,
         host: str = "localhost:8088",
+        leadership: Leadership | None = None,
+        forwarding: Forwarding | None = None,
     ) -> None:
         settings = {**DEFAULTS, **settings}
         self._cluster = cluster
         self._log = log
         self._runner = runner
         self._settings = settings
+        self._leadership = leadership or Alone()
+        self._forwarding = forwarding or Forwarding()
         self._ready = False
         self._closed = False
         self._transient_ids = itertools.count(time.time_ns() // 1_000_000)
@@ -92,7 +100,7 @@ class Server:
     def start(self) -> None:
         """Execute all commands that there are, and run the queries that they leave."""
         self._executor.start()
-        self._executor.lead(True)
+        self._leadership.start(self._executor.lead)
         self._ready = True
 
     def close(self) -> None:
@@ -100,9 +108,12 @@ class Server:
             return
         self._closed = True
         self._pushes.close_all()
+        # Another server takes the queries over; what they do until they are stopped is fenced.
+        self._leadership.close()
         self._executor.close()
         self._runner.close()
         self._log.close()
+        self._forwarding.close()
 
     def _check_ready(self) -> None:
         if self._closed:
@@ -174,14 +185,16 @@ class Server:
                     f"Statement type `{type(statement).__name__}' not supported for this resource"
                 )
             if statement.query.emit is None:
-                return self._pull(one, overrides)
+                return self._pull(one, overrides, request)
             return self._push(one, statement.query, overrides)
 
     def close_query(self, query_id: str) -> None:
         if not self._pushes.close(query_id):
             raise KsqlError(ErrorCode.BAD_REQUEST, f"No query with id {query_id}")
 
-    def _pull(self, parsed: ParsedStatement, overrides: Mapping[str, Any]) -> QueryResult:
+    def _pull(
+        self, parsed: ParsedStatement, overrides: Mapping[str, Any], request: QueryRequest
+    ) -> QueryResult:
         engine = self._executor.engine
         with self._executor.lock:
             pull = engine.pull(parsed, overrides)
@@ -189,8 +202,20 @@ class Server:
         if pull.materialized_by is None:
             rows = pull_stream(pull, self._cluster, engine.registry)
             return QueryResult(query_id, QueryKind.STREAM_PULL, pull.columns, rows)
-        rows = pull_table(pull, self._runner)
+        rows = self._elsewhere(request, pull) or pull_table(pull, self._runner)
         return QueryResult(query_id, QueryKind.PULL, pull.columns, rows)
+
+    def _elsewhere(self, request: QueryRequest, pull: PullQuery) -> ResultStream[Row] | None:
+        """The answer of the server that runs the queries; None if it is this one."""
+        if self._executor.leads or request.request_properties.get(SKIP):
+            return None
+        leader = self._leadership.leader()
+        if leader is None:
+            raise KsqlError(
+                ErrorCode.SERVER_NOT_READY,
+                "No server runs the queries at this moment: one is about to. Try again.",
+            )
+        return self._forwarding.pull(leader, request, pull.columns)
 
     def _push(
         self, parsed: ParsedStatement, query: ast.Query, overrides: Mapping[str, Any]
