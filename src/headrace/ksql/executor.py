@@ -95,6 +95,11 @@ class CommandExecutor:
     def leads(self) -> bool:
         return self._leads
 
+    @property
+    def position(self) -> int:
+        """The offset of the next command."""
+        return self._position
+
     def wait_for(self, offset: int, timeout_s: float) -> bool:
         """Until all commands before an offset are executed. Whether that came in time."""
         with self._moved:
@@ -164,13 +169,8 @@ class CommandExecutor:
 
     def _control(self, statement: ast.ControlQuery) -> CommandStatus:
         act, message = self._action(statement.action)
-        if statement.query_id is not None:
-            act(statement.query_id)
-            return CommandStatus("SUCCESS", message)
-        for query in list(self.engine.queries.values()):
-            # What keeps a source table ends with the table.
-            if query.kind is not QueryKind.CREATE_SOURCE:
-                act(query.id)
+        for query_id in controlled(statement, self.engine):
+            act(query_id)
         return CommandStatus("SUCCESS", message)
 
     def _action(self, action: ast.QueryAction) -> tuple[Callable[[str], None], str]:
@@ -183,20 +183,14 @@ class CommandExecutor:
                 return self._resume, "Query resumed."
 
     def _pause(self, query_id: str) -> None:
-        self._require(query_id)
         self.paused.add(query_id)
         if query_id in self._running:
             self._runner.pause(query_id)
 
     def _resume(self, query_id: str) -> None:
-        self._require(query_id)
         self.paused.discard(query_id)
         if query_id in self._running:
             self._runner.resume(query_id)
-
-    def _require(self, query_id: str) -> None:
-        if query_id not in self.engine.queries:
-            raise SqlError(f"Unknown queryId: {query_id}")
 
     def _reconcile(self, *, forget: bool) -> None:
         """Have those queries run that should."""
@@ -212,3 +206,14 @@ class CommandExecutor:
                 self._runner.start(query)
                 if query_id in self.paused:
                     self._runner.pause(query_id)
+
+
+def controlled(statement: ast.ControlQuery, engine: Engine) -> list[str]:
+    """The queries that a statement is about. Raises SqlError if there is none of its id."""
+    if statement.query_id is None:
+        # What keeps a source table ends with the table.
+        queries = engine.queries.values()
+        return [query.id for query in queries if query.kind is not QueryKind.CREATE_SOURCE]
+    if statement.query_id not in engine.queries:
+        raise SqlError(f"Unknown queryId: {statement.query_id}")
+    return [statement.query_id]

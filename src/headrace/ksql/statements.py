@@ -15,7 +15,7 @@ from headrace.ksql.commands import Command, CommandLog, Overtaken, command_id
 from headrace.ksql.connect import Connect
 from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
-from headrace.ksql.executor import CommandExecutor
+from headrace.ksql.executor import CommandExecutor, controlled
 from headrace.ksql.failures import statement_errors
 from headrace.ksql.pushing import PushQueries
 from headrace.ksql.running import QueryError, QueryState
@@ -87,10 +87,14 @@ class StatementRun:
         overrides, variables = dict(self.overrides), dict(self.variables)
         with self.inside.executor.lock:
             sandbox = Sandbox(self.inside.engine, self.inside.cluster.topics)
+            number = self.inside.executor.position
             for each in parsed:
                 sql = shown(each)
+                # Queries are called by where their command will be, unless others write too.
+                sandbox.engine.number_next_query(number)
                 with statement_errors(sql):
                     self._try(each, sql, sandbox)
+                number += command_id(each.statement) is not None
         self.overrides, self.variables = overrides, variables
 
     def _try(self, parsed: ParsedStatement, sql: str, sandbox: Sandbox) -> None:
@@ -107,13 +111,11 @@ class StatementRun:
             answer(self._context(sandbox.engine), statement, sql)
 
     def _try_control(self, statement: ast.ControlQuery, engine: Engine) -> None:
-        query_id = statement.query_id
-        if query_id is None or self._is_push(query_id):
+        if statement.query_id is not None and self._is_push(statement.query_id):
             return
-        if query_id not in engine.queries:
-            raise SqlError(f"Unknown queryId: {query_id}")
-        if statement.action is ast.QueryAction.TERMINATE:
-            engine.terminate(query_id)
+        for query_id in controlled(statement, engine):
+            if statement.action is ast.QueryAction.TERMINATE:
+                engine.terminate(query_id)
 
     # The execution
 
