@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from headrace.core.errors import HeadraceError
 from headrace.sql.errors import SqlError, StatementError, underlined
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
@@ -164,6 +165,8 @@ class Engine:
             raise
         except SqlError as error:
             raise StatementError(error.message, parsed.text, _excerpt(parsed, error)) from error
+        except HeadraceError as error:  # of the DSL, such as a window that can't be
+            raise StatementError(str(error), parsed.text) from error
         finally:
             session.settings = before
 

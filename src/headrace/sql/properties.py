@@ -50,6 +50,7 @@ INSERT_INTO = frozenset(("QUERY_ID",))
 """What INSERT INTO … SELECT knows."""
 
 _NUMBERS = frozenset(("PARTITIONS", "REPLICAS", "RETENTION_MS", "KEY_SCHEMA_ID", "VALUE_SCHEMA_ID"))
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _SIZE = re.compile(r"(\d+)\s*([A-Z]+?)S?", re.IGNORECASE)
 
 
@@ -99,6 +100,14 @@ class SourceProperties:
     def number(self, name: str) -> int | None:
         value = self.values.get(name)
         return None if value is None else int(value)
+
+    def topic_config(self, default_policy: str) -> dict[str, str]:
+        """Settings of a topic that is to be created."""
+        config = {"cleanup.policy": (self.text("CLEANUP_POLICY") or default_policy).lower()}
+        retention = self.number("RETENTION_MS")
+        if retention is not None:
+            config["retention.ms"] = str(retention)
+        return config
 
     @property
     def wrap_single_value(self) -> bool | None:
@@ -183,9 +192,16 @@ def _value(name: str, literal: Literal) -> Any:
     value = literal.value
     if name in _NUMBERS:
         try:
-            return int(value)
+            number = int(value)
         except (TypeError, ValueError):
             raise _invalid(name, value, "Not a number of type INT") from None
+        if name == "PARTITIONS" and number < 1:
+            raise _invalid(name, value, "Value must be at least 1")
+        return number
+    if name == "KAFKA_TOPIC" and not _TOPIC.fullmatch(str(value)):
+        raise _invalid(
+            name, value, "Names of topics have up to 249 letters, digits, '.', '_' and '-'"
+        )
     if name == "WRAP_SINGLE_VALUE":
         flags = {"true": True, "false": False}
         flag = flags.get(str(value).lower())

@@ -139,6 +139,9 @@ class JoinPlanner:
     def _foreign_key_join(
         self, relation: JoinedSources, left: Step, right: Step, name: str
     ) -> Step:
+        if right.key_format.format.schemas:
+            # Foreign keys are written by us, and those of the topic by others, with other schemas.
+            right = _reformatted(right, right.key_format, f"{name}-right")
         return ForeignKeyJoinStep(
             kind=relation.kind,
             left=left,

@@ -277,7 +277,10 @@ def _with_numbers(condition: Expression) -> Expression:
         for side, other in ((node.left, node.right), (node.right, node.left)):
             is_time = isinstance(side, ColumnReference) and side.name in _TIMES
             if is_time and isinstance(other, Literal) and other.type == STRING:
-                number = Literal(parse_timestamp(other.value), BIGINT, position=other.position)
+                try:
+                    number = Literal(parse_timestamp(other.value), BIGINT, position=other.position)
+                except ValueError as error:
+                    raise SqlError(str(error), other.position) from error
                 left, right = (side, number) if side is node.left else (number, side)
                 return Comparison(node.operator, left, right, position=node.position)
         return None

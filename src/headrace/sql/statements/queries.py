@@ -217,8 +217,16 @@ def _ensure_topic(
             sink.topic,
             partitions or (source.partitions if source else 1),
             replicas or (source.replicas if source else 1),
+            properties.topic_config(_cleanup_policy(sink)),
         )
     )
+
+
+def _cleanup_policy(sink: DataSource) -> str:
+    """Tables are kept, windows of tables until they are old, streams until they are old."""
+    if not sink.is_table:
+        return "delete"
+    return "compact" if sink.window is None else "compact,delete"
 
 
 def _built(

@@ -113,7 +113,8 @@ def _ensure_topic(session: Session, source: DataSource, statement: CreateSource)
             "PARTITIONS=2, REPLICAS=1"
         )
     replicas = properties.number("REPLICAS") or 1
-    session.topics.create(TopicInfo(source.topic, partitions, replicas))
+    config = properties.topic_config("compact" if source.is_table else "delete")
+    session.topics.create(TopicInfo(source.topic, partitions, replicas, config))
 
 
 def _materialize(session: Session, source: DataSource, sql: str) -> PersistentQuery:

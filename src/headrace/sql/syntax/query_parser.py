@@ -17,6 +17,7 @@ from headrace.sql.syntax.ast import (
     SessionWindow,
     SingleColumn,
     StructAll,
+    TimeUnit,
     TumblingWindow,
     WindowExpression,
     Within,
@@ -35,6 +36,8 @@ _JOINS = (
     (("FULL", "OUTER", "JOIN"), JoinKind.OUTER),
     (("FULL", "JOIN"), JoinKind.OUTER),
 )
+
+_LONGEST_MS = 1_000 * 366 * TimeUnit.DAYS.value
 
 
 class QueryParser(ExpressionParser):
@@ -162,8 +165,11 @@ class QueryParser(ExpressionParser):
         unit = UNITS.get(self.token.value) if self.token.kind is Kind.WORD else None
         if unit is None:
             raise self.expected(*(f"'{name}'" for name in UNITS))
+        duration = Duration(amount, unit, position=position)
+        if duration.milliseconds > _LONGEST_MS:
+            raise self.error(f"{amount} {unit.name} is too long: 1000 years are the longest.")
         self.next()
-        return Duration(amount, unit, position=position)
+        return duration
 
     # GROUP BY, PARTITION BY
 
