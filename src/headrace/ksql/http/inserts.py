@@ -14,6 +14,7 @@ from headrace.ksql.http import media
 from headrace.ksql.http.bodies import MAX_BODY, bad_request, json_object, member
 from headrace.ksql.http.forms import error_line, to_json
 from headrace.ksql.http.gate import known_error
+from headrace.ksql.http.streams import let_go
 from headrace.ksql.http.work import Work
 from headrace.ksql.service import Inserts, Service
 
@@ -59,6 +60,7 @@ class _Acknowledgements(Response):
                     piece += b"\n"
                 written += 1
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await let_go()
         except ClientDisconnect:
             return
         last = (b"]" if written else b"[]") if self._as_array else b""

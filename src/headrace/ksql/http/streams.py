@@ -75,11 +75,11 @@ class StreamResponse(Response):
         async for piece in self._pieces:
             if piece:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-                await _let_go()
+                await let_go()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _let_go() -> None:
+async def let_go() -> None:
     """What was sent goes out now. The server would put two pieces into one frame of HTTP/2, but
     there are clients that take each for a row."""
     for _ in range(3):
