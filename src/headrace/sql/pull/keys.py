@@ -39,7 +39,6 @@ _RANGES = frozenset(
         ComparisonOperator.GREATER_THAN_OR_EQUAL,
     )
 )
-_BOUNDS = ("WINDOWSTART", "WINDOWEND")
 
 Evaluate = Callable[[Expression, Column], Any]
 """`evaluate(expression, column)`: the value of an expression without columns, for a key column."""
