@@ -1,12 +1,13 @@
 """EARLIEST_BY_OFFSET and LATEST_BY_OFFSET.
 
-Values are numbered as they come, so that sessions which grow together know whose is earlier.
+Values are numbered as they come, so that sessions which grow together know whose is earlier. Their
+states may have been made by other processes: so the numbers go by the clock, but never back.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 from headrace.sql.functions.aggregate import Aggregate
@@ -17,13 +18,23 @@ from headrace.sql.types import BIGINT, ArrayType, Field, SqlType, StructType
 
 library = Library("AGGREGATE")
 
-_numbers = count()
-
 Numbered = dict[str, Any]
 
 
+class _Numbers:
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self) -> int:
+        self._last = max(self._last + 1, time.time_ns())
+        return self._last
+
+
+_numbers = _Numbers()
+
+
 def _numbered(value: Any) -> Numbered:
-    return {"SEQ": next(_numbers), "VAL": value}
+    return {"SEQ": _numbers.next(), "VAL": value}
 
 
 def _number(numbered: Numbered) -> int:
