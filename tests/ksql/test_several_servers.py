@@ -12,7 +12,7 @@ from headrace.ksql.commands import Command, InMemoryCommandLog
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http.server import HttpServer
 from headrace.ksql.memory import InMemoryCluster
-from headrace.ksql.requests import QueryRequest
+from headrace.ksql.requests import QueryRequest, StatementsRequest
 
 from .servers import CLICKS, COUNTS, Appointed, TestServer
 
@@ -94,8 +94,9 @@ def test_two_servers_agree(opened: ExitStack) -> None:
     one = start(opened, cluster, log, leadership=Appointed(True))
     other = start(opened, cluster, log, leadership=Appointed(False))
     one.run(CLICKS)
-    other.run(COUNTS)
-    assert one.run("SHOW TABLES;")[0]["tables"] == other.run("SHOW TABLES;")[0]["tables"]
+    (made,) = other.run(COUNTS)
+    after = StatementsRequest("SHOW TABLES;", sequence_number=made["commandSequenceNumber"])
+    assert one.server.execute(after)[0].json()["tables"] == other.run("SHOW TABLES;")[0]["tables"]
     one.run("INSERT INTO clicks VALUES ('a', 1);")
     one.settle()
     assert one.rows("SELECT * FROM counts;") == [("a", 1)]

@@ -20,31 +20,26 @@ from headrace.kafka.settings import ClientSettings
 from headrace.kafka.shared_log import SharedLog, Turn
 from headrace.kafka.topic_tail import TopicTail
 from headrace.ksql.commands import Command, Overtaken
-from headrace.sql.settings import STREAMS_PREFIX
+from headrace.ksql.configuration import service_id, streams_settings
 from headrace.sql.topics import TopicInfo
 
 _LOG = logging.getLogger("headrace.ksql")
 _LEADER_S = 2.0
 
 
-def client_settings(server: Mapping[str, Any], service_id: str) -> ClientSettings:
+def client_settings(server: Mapping[str, Any]) -> ClientSettings:
     """What the server's own clients are made with."""
-    given = {name: value for name, value in server.items() if not name.startswith("ksql.")}
-    for name, value in server.items():
-        if name.startswith(STREAMS_PREFIX):
-            given[name.removeprefix(STREAMS_PREFIX)] = value
-    for name in ("listeners", "host.name"):
-        given.pop(name, None)
-    return ClientSettings({**given, "application.id": f"_confluent-ksql-{service_id}"})
+    name = {"application.id": f"_confluent-ksql-{service_id(server)}"}
+    return ClientSettings({**streams_settings(server), **name})
 
 
-def command_topic(service_id: str) -> str:
-    return f"_confluent-ksql-{service_id}_command_topic"
+def command_topic(service: str) -> str:
+    return f"_confluent-ksql-{service}_command_topic"
 
 
-def runner_group(service_id: str) -> str:
+def runner_group(service: str) -> str:
     """The group whose member with the command topic runs the queries."""
-    return f"_confluent-ksql-{service_id}_runner"
+    return f"_confluent-ksql-{service}_runner"
 
 
 class KafkaCluster:
@@ -117,9 +112,9 @@ class KafkaTopics:
 class KafkaCommandLog:
     """The command topic."""
 
-    def __init__(self, settings: ClientSettings, service_id: str) -> None:
-        topic = command_topic(service_id)
-        self._log = SharedLog(settings, topic, f"_confluent-ksql-{service_id}")
+    def __init__(self, settings: ClientSettings, service: str) -> None:
+        topic = command_topic(service)
+        self._log = SharedLog(settings, topic, f"_confluent-ksql-{service}")
 
     @contextmanager
     def writing(self) -> Iterator[_Writer]:
@@ -163,9 +158,9 @@ class _Writer:
 class KafkaLeadership:
     """The server that runs the queries is the one that has a lease."""
 
-    def __init__(self, settings: ClientSettings, service_id: str, url: str) -> None:
-        topic = command_topic(service_id)
-        self._lease = Lease(settings, runner_group(service_id), topic, url)
+    def __init__(self, settings: ClientSettings, service: str, url: str) -> None:
+        topic = command_topic(service)
+        self._lease = Lease(settings, runner_group(service), topic, url)
         self._known: tuple[float, str | None] = (0.0, None)
 
     def start(self, changed: Callable[[bool], None]) -> None:

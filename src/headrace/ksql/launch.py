@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from headrace.core.config_sources import from_file
-from headrace.core.errors import ConfigError
 from headrace.kafka.schema_registry import HttpSchemaRegistry
 from headrace.ksql.commands import CommandLog, InMemoryCommandLog
+from headrace.ksql.configuration import advertised, service_id
 from headrace.ksql.forwarding import Forwarding
 from headrace.ksql.kafka import (
     KafkaCluster,
@@ -20,18 +18,13 @@ from headrace.ksql.kafka import (
 )
 from headrace.ksql.leadership import Leadership
 from headrace.ksql.requests import StatementsRequest
-from headrace.ksql.server import DEFAULTS, Server
+from headrace.ksql.server import Server
 from headrace.ksql.spark import SparkRunner
 from headrace.sql.errors import SqlError
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry
-from headrace.sql.statements.session import SERVICE_ID
 from headrace.sql.syntax import ast
 from headrace.sql.syntax.parser import parse
-
-LISTENERS = "listeners"
-ADVERTISED = "ksql.advertised.listener"
-DEFAULT_LISTENER = "http://127.0.0.1:8088"
 
 _HEADLESS = (
     ast.SetProperty,
@@ -43,33 +36,6 @@ _HEADLESS = (
 )
 
 
-def settings_of(path: Path | None, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The settings of a file, with those that are given over them. Raises ConfigError if the file
-    can't be read, or `bootstrap.servers` is missing."""
-    settings = {} if path is None else {each.key: each.value for each in from_file(path)}
-    settings |= given or {}
-    if not settings.get("bootstrap.servers"):
-        raise ConfigError("bootstrap.servers isn't set: where is Kafka?")
-    return settings
-
-
-def listener(settings: Mapping[str, Any]) -> str:
-    """The address to listen at. Raises ConfigError if it isn't one."""
-    return _address(str(settings.get(LISTENERS, DEFAULT_LISTENER)).split(",")[0].strip())
-
-
-def advertised(settings: Mapping[str, Any]) -> str:
-    """The address at which other servers reach this one."""
-    return _address(str(settings.get(ADVERTISED) or listener(settings)))
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url!r} isn't an address such as {DEFAULT_LISTENER}.")
-    return url
-
-
 def interactive_server(
     settings: Mapping[str, Any],
     *,
@@ -78,11 +44,10 @@ def interactive_server(
 ) -> Server:
     """A server that takes statements, and shares them with others of its service by the command
     topic. It isn't started yet."""
-    service_id = str(settings.get(SERVICE_ID, DEFAULTS[SERVICE_ID]))
-    clients = client_settings(settings, service_id)
+    service, clients = service_id(settings), client_settings(settings)
     url = advertised(settings)
-    log = KafkaCommandLog(clients, service_id)
-    leadership = KafkaLeadership(clients, service_id, url)
+    log = KafkaCommandLog(clients, service)
+    leadership = KafkaLeadership(clients, service, url)
     return _server(
         settings, log, functions, urlsplit(url).netloc, leadership, Forwarding(forwarding_headers)
     )
@@ -117,13 +82,12 @@ def _server(
     leadership: Leadership | None,
     forwarding: Forwarding | None,
 ) -> Server:
-    service_id = str(settings.get(SERVICE_ID, DEFAULTS[SERVICE_ID]))
     registry: SchemaRegistry | None = None
     if settings.get("ksql.schema.registry.url"):
         registry = HttpSchemaRegistry(settings)
     return Server(
         settings,
-        cluster=KafkaCluster(client_settings(settings, service_id)),
+        cluster=KafkaCluster(client_settings(settings)),
         log=log,
         runner=SparkRunner(settings),
         registry=registry,

@@ -20,16 +20,24 @@ _POLL_S = 0.1
 
 
 class PushRun:
-    """A push query in a thread of its own. It waits when its reader does."""
+    """A push query in a thread of its own. It waits when its reader does. If it `needs_keys`,
+    records without one are passed over."""
 
     def __init__(
-        self, query: PushQuery, sql: str, cluster: Cluster, settings: Mapping[str, Any]
+        self,
+        query: PushQuery,
+        sql: str,
+        cluster: Cluster,
+        settings: Mapping[str, Any],
+        *,
+        needs_keys: bool = False,
     ) -> None:
         self.id = query.id
         self.sql = sql
         self.rows: ResultStream[Row] = ResultStream()
         self._cluster = cluster
         self._left = query.limit
+        self._needs_keys = needs_keys
         self._waiting: list[Row] = []
         partitions = {topic.name: topic.partitions for topic in cluster.topics}
         self._kernel = Kernel(query.topology(self._emit), settings, partitions, cluster.produce)
@@ -58,7 +66,10 @@ class PushRun:
             if self._left == 0:
                 self.rows.finish(LIMIT_REACHED)
             while not self.rows.ended:
-                self._kernel.feed(self._reader.poll(_POLL_S))
+                records = self._reader.poll(_POLL_S)
+                if self._needs_keys:
+                    records = [record for record in records if record.key is not None]
+                self._kernel.feed(records)
                 self._kernel.tick()
                 self._hand_over()
         except Closed:

@@ -15,6 +15,7 @@ from headrace.ksql.answers.connectors import URL
 from headrace.ksql.answers.lists import is_editable
 from headrace.ksql.cluster import Cluster
 from headrace.ksql.commands import CommandLog
+from headrace.ksql.configuration import DEFAULTS
 from headrace.ksql.connect import Connect
 from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
@@ -37,13 +38,11 @@ from headrace.sql.errors import SqlError
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.pull.query import PullQuery
+from headrace.sql.push.query import PushQuery
 from headrace.sql.statements.session import SERVICE_ID
 from headrace.sql.syntax import ast
 from headrace.sql.syntax.formatter import format_name
 from headrace.sql.syntax.parser import ParsedStatement, parse
-
-DEFAULTS: Mapping[str, Any] = {SERVICE_ID: "default_", "auto.offset.reset": "latest"}
-"""What is set unless the configuration says otherwise."""
 
 _MAX_PUSH_QUERIES = "ksql.max.push.queries"
 
@@ -238,6 +237,8 @@ class Server:
                     **settings.streams(),
                     "application.id": f"_confluent-ksql-{service_id}{query_id}",
                 },
+                # ksqlDB's scalable queries don't give rows without a key, where there is one.
+                needs_keys=kind is QueryKind.SCALABLE_PUSH and _has_key(engine, push),
             )
         self._pushes.start(run)
         return QueryResult(query_id, kind, push.columns, run.rows)
@@ -336,6 +337,11 @@ class Server:
     def _parsed(self, request: Request) -> list[ParsedStatement]:
         with statement_errors(request.sql):
             return parse(request.sql, request.variables)
+
+
+def _has_key(engine: Engine, push: PushQuery) -> bool:
+    sources = (each for each in engine.metastore if each.topic in push.source_topics)
+    return all(source.schema.key for source in sources)
 
 
 def _source_of(relation: ast.Relation) -> str:

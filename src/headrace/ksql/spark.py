@@ -17,6 +17,7 @@ from headrace.core.config import StreamsConfig
 from headrace.core.errors import HeadraceError, ProcessingError, SerializationError, StateError
 from headrace.kafka.admin import Admin
 from headrace.kafka.settings import ClientSettings
+from headrace.ksql.configuration import service_id, streams_settings
 from headrace.ksql.running import QueryError, QueryState
 from headrace.sql.queries import PersistentQuery
 
@@ -78,12 +79,14 @@ class SparkRunner:
             raise StateError(f"Query {query_id} isn't running here.")
         return application.look_up(store, find)
 
-    def session(self, config: StreamsConfig) -> SparkSession:
+    def session(self) -> SparkSession:
         """The one that all applications share."""
         from headrace.spark.session import make_session
 
         with self._session_lock:
             if self._session is None:
+                name = {"application.id": f"_confluent-ksql-{service_id(self._settings)}"}
+                config = StreamsConfig({**streams_settings(self._settings), **name})
                 self._session = make_session(config, _LOG.info)
             return self._session
 
@@ -102,11 +105,7 @@ class SparkRunner:
 
 def application_settings(query: PersistentQuery, server: Mapping[str, Any]) -> dict[str, Any]:
     """What the application of a query is configured with."""
-    own = {name: value for name, value in server.items() if not name.startswith("ksql.")}
-    # For others than the applications.
-    for name in ("listeners", "host.name", "auto.offset.reset"):
-        own.pop(name, None)
-    return {**own, **query.settings}
+    return {**streams_settings(server), **query.settings}
 
 
 class _Application:
@@ -117,7 +116,7 @@ class _Application:
         query: PersistentQuery,
         settings: Mapping[str, Any],
         server: Mapping[str, Any],
-        session: Callable[[StreamsConfig], SparkSession],
+        session: Callable[[], SparkSession],
         before: _Application | None,
     ) -> None:
         self._query = query
@@ -203,8 +202,7 @@ class _Application:
         """Run until it is stopped, or until an error, which is given."""
         streams: KafkaStreams | None = None
         try:
-            session = self._session(self._config)
-            streams = KafkaStreams(self._query.topology, self._config, spark=session)
+            streams = KafkaStreams(self._query.topology, self._config, spark=self._session())
             streams.start()
             with self._lock:
                 self._streams = streams
