@@ -20,6 +20,7 @@ from headrace.sql.expressions import (
     predicate,
     projection,
 )
+from headrace.sql.functions.errors import FunctionError
 from headrace.sql.syntax.ast import ColumnReference, FunctionCall
 from headrace.sql.syntax.parser import parse_expression
 from headrace.sql.types import BIGINT, INTEGER, STRING, ArrayType
@@ -204,6 +205,19 @@ def test_table_functions_stand_side_by_side() -> None:
         (None, [None, None], None),
         (None, [None, 5], None),
     ]
+
+
+@pytest.mark.parametrize("text", ["1 + ABS(S)", "1 + NOPE(S)", "TRANSFORM(A, x => ABS(S))"])
+def test_errors_say_which_call_is_meant(text: str) -> None:
+    with pytest.raises(FunctionError) as error:
+        compiled(text)
+    assert error.value.position == (1, text.index("(S)") - 2 - ("NOPE" in text))
+
+
+def test_errors_say_which_aggregate_is_meant() -> None:
+    with pytest.raises(FunctionError) as error:
+        compile_aggregation([call("SUM(S)")], scope_of(COLUMNS), Failures())
+    assert error.value.position == (1, 1)
 
 
 @pytest.mark.parametrize(

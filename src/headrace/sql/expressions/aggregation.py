@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.sql.expressions import python as py
-from headrace.sql.expressions.calls import compile_argument
+from headrace.sql.expressions.calls import blamed_on, compile_argument
 from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.compiler import compile_part
 from headrace.sql.expressions.errors import TypingError
@@ -118,9 +118,10 @@ _COUNTING: dict[Callable[..., Any] | None, ast.operator] = {
 def _compile_call(call: FunctionCall, context: Context) -> tuple[Aggregate, list[Code]]:
     arguments = call.arguments or (_row_time(context.scope),)
     given = [compile_argument(each, context) for each in arguments]
-    resolved = context.scope.functions.aggregate(
-        call.name, [argument for argument, _ in given], context.scope.settings
-    )
+    with blamed_on(call):
+        resolved = context.scope.functions.aggregate(
+            call.name, [argument for argument, _ in given], context.scope.settings
+        )
     literals, values = [], []
     for number, (said, (_, code), is_literal) in enumerate(
         zip(arguments, given, resolved.match.literals, strict=True), 1
@@ -130,7 +131,8 @@ def _compile_call(call: FunctionCall, context: Context) -> tuple[Aggregate, list
         else:
             assert code is not None
             values.append(Code(context.guarded(code.node, said), code.type, code.nullable))
-    return resolved.make(tuple(literals)), values
+    with blamed_on(call):
+        return resolved.make(tuple(literals)), values
 
 
 def _row_time(scope: Scope) -> Expression:

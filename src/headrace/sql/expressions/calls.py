@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.python import Expr
+from headrace.sql.functions.errors import FunctionError
 from headrace.sql.functions.function import Kind
 from headrace.sql.functions.parameter_types import Argument, LambdaArgument, UnitArgument
 from headrace.sql.syntax.ast import (
@@ -27,9 +31,10 @@ def compile_call(call: FunctionCall, context: Context) -> Code:
     if kind in (Kind.AGGREGATE, Kind.TABLE):
         what = "Aggregate" if kind is Kind.AGGREGATE else "Table"
         raise TypingError(f"{what} functions can't be used here: {call.name}", call)
-    resolved = functions.scalar(
-        call.name, [argument for argument, _ in given], context.scope.settings
-    )
+    with blamed_on(call):
+        resolved = functions.scalar(
+            call.name, [argument for argument, _ in given], context.scope.settings
+        )
     codes = [
         _as_parameter(said, code, type, inputs, context)
         for said, (_, code), type, inputs in zip(
@@ -46,6 +51,17 @@ def compile_call(call: FunctionCall, context: Context) -> Code:
     else:
         node = build(*(code.node for code in codes))
     return Code(context.guarded(node, call), resolved.type)
+
+
+@contextmanager
+def blamed_on(call: FunctionCall) -> Iterator[None]:
+    """Says of errors which call is meant, if it isn't one of another call in it."""
+    try:
+        yield
+    except FunctionError as error:
+        if error.position is not None:
+            raise
+        raise FunctionError(error.message, call.position) from None
 
 
 def compile_argument(expression: Expression, context: Context) -> tuple[Argument, Code | None]:

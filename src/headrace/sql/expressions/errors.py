@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from headrace.sql.errors import SqlError
-from headrace.sql.syntax.ast import Node, Position
+from headrace.sql.syntax.ast import Node
 
 
 class ExpressionError(SqlError):
     """An expression makes no sense for the columns it is used with."""
 
     def __init__(self, message: str, node: Node | None = None) -> None:
-        super().__init__(message)
-        self.node = node
-
-    @property
-    def position(self) -> Position | None:
-        """Where the expression stands that is to blame, if that is known."""
-        return None if self.node is None else self.node.position
+        super().__init__(message, None if node is None else node.position)
 
 
 class TypingError(ExpressionError):

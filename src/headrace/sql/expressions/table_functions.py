@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from headrace.sql.expressions import python as py
-from headrace.sql.expressions.calls import compile_argument
+from headrace.sql.expressions.calls import blamed_on, compile_argument
 from headrace.sql.expressions.code import Context
 from headrace.sql.expressions.compiler import compile_part
 from headrace.sql.expressions.evaluation import Failed, build
@@ -44,9 +44,10 @@ def compile_table_functions(
 
 def _compile_call(call: FunctionCall, context: Context) -> tuple[SqlType | None, Expr]:
     given = [compile_argument(each, context) for each in call.arguments]
-    resolved = context.scope.functions.table(
-        call.name, [argument for argument, _ in given], context.scope.settings
-    )
+    with blamed_on(call):
+        resolved = context.scope.functions.table(
+            call.name, [argument for argument, _ in given], context.scope.settings
+        )
     codes = []
     for said, (_, code), type in zip(call.arguments, given, resolved.match.types, strict=True):
         assert code is not None
