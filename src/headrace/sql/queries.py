@@ -8,6 +8,8 @@ from enum import Enum
 from typing import Any
 
 from headrace.sql.materialization import Materialization
+from headrace.sql.plan.description import describe
+from headrace.sql.plan.steps import Step
 from headrace.topology.topology import Topology
 
 
@@ -38,5 +40,10 @@ class PersistentQuery:
     """Settings for running the topology, as Kafka Streams names them."""
     materialization: Materialization | None = field(default=None, repr=False)
     """Where rows of the table can be looked up, if it makes one."""
-    plan: str = field(default="", repr=False)
-    """Its steps, as EXPLAIN shows them."""
+    step: Step | None = field(default=None, repr=False)
+    """The last of its steps, which has the others in it; a source table has none."""
+
+    @property
+    def plan(self) -> str:
+        """Its steps, as EXPLAIN shows them."""
+        return "" if self.step is None else describe(self.step, self.id)

@@ -183,3 +183,14 @@ def test_deleted_rows_are_told() -> None:
         ("users", "a", {"name": "x"}, 0),
         ("users", "a", None, 1),
     ) == [(("x", "a"), False), ((None, "a"), True)]
+
+
+def test_rows_of_before_a_replacement_are_read() -> None:
+    engine = engine_with()
+    first = started(engine, "CREATE TABLE t AS SELECT id, name FROM users;")
+    second = started(engine, "CREATE OR REPLACE TABLE t AS SELECT id, name, boss FROM users;")
+    with driver_of(first) as before, driver_of(second) as after:
+        feed(before, ("users", "a", {"name": "x", "boss": "y"}, 0))
+        stored = before.store("Project").get(("a",))
+        after.store("Project").put(("a",), stored)
+        assert pulled(engine, after, "SELECT * FROM t;") == [("a", "x", None)]

@@ -124,6 +124,27 @@ def test_replaced_queries_keep_their_id() -> None:
         execute(engine, "CREATE OR REPLACE STREAM o AS SELECT id, url FROM clicks;")
 
 
+COUNTS = "TABLE o AS SELECT url, COUNT(*) AS c FROM clicks {} GROUP BY url {};"
+
+
+def test_state_outlives_only_what_is_behind_it() -> None:
+    engine = engine_with()
+    execute(engine, "CREATE " + COUNTS.format("", ""))
+    execute(engine, "CREATE OR REPLACE " + COUNTS.format("", "HAVING COUNT(*) > 1"))
+    for sql in (COUNTS.format("WHERE n > 1", ""), COUNTS.replace("clicks", "views").format("", "")):
+        with pytest.raises(StatementError):
+            execute(engine, f"CREATE OR REPLACE {sql}")
+
+
+def test_replaced_queries_read_the_same_source() -> None:
+    engine = engine_with()
+    execute(engine, "CREATE STREAM o AS SELECT id, url AS x FROM clicks;")
+    with pytest.raises(StatementError, match="can't read VIEWS from where it is"):
+        execute(engine, "CREATE OR REPLACE STREAM o AS SELECT id, page AS x FROM views;")
+    execute(engine, "ALTER STREAM clicks ADD COLUMN y INT;")
+    execute(engine, "CREATE OR REPLACE STREAM o AS SELECT id, url AS x, y FROM clicks;")
+
+
 def test_if_not_exists() -> None:
     engine = engine_with()
     sql = CLICKS.replace("STREAM", "STREAM IF NOT EXISTS")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -58,7 +59,7 @@ class Serdes:
         every row, and needs no schema registry. Rows of which every value is in JSON what it is in
         Python are arrays."""
         if all(map(_is_plain, types)):
-            return Serde(orjson.dumps, _read_array, immutable=True)
+            return Serde(orjson.dumps, partial(_read_array, len(types)), immutable=True)
         columns = tuple(Column(f"C{index}", type_) for index, type_ in enumerate(types))
         rows = RowFormat(FormatInfo("JSON"), columns)
         return row_serde(rows, f"{self.application_id}-internal", self.registry)
@@ -77,8 +78,11 @@ def _is_plain(type_: SqlType) -> bool:
             return type_.name in _PLAIN
 
 
-def _read_array(data: bytes) -> tuple[Any, ...]:
-    return tuple(orjson.loads(data))
+def _read_array(width: int, data: bytes) -> tuple[Any, ...]:
+    row = tuple(orjson.loads(data))
+    if len(row) < width:  # written before the query was replaced by one that has more columns
+        row += (None,) * (width - len(row))
+    return row
 
 
 def _internal(info: FormatInfo) -> FormatInfo:

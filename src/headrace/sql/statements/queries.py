@@ -23,7 +23,6 @@ from headrace.sql.formats import (
     value_features,
 )
 from headrace.sql.metastore import DataSource
-from headrace.sql.plan.description import describe
 from headrace.sql.plan.planner import PlannedQuery, Planner
 from headrace.sql.plan.typing import Typing
 from headrace.sql.properties import CREATE_AS, INSERT_INTO, SourceProperties
@@ -33,6 +32,7 @@ from headrace.sql.statements.inserts import can_become
 from headrace.sql.statements.outcome import Done, Outcome
 from headrace.sql.statements.session import Session
 from headrace.sql.statements.sources import check_evolution, check_replacement
+from headrace.sql.statements.upgrade import check_upgrade
 from headrace.sql.syntax.ast import Cast, CreateAsSelect, InsertInto, Query, SourceKind
 from headrace.sql.topics import TopicInfo
 
@@ -62,6 +62,8 @@ def create_as_select(session: Session, statement: CreateAsSelect, sql: str) -> O
     if existing is not None:
         check_evolution(existing, sink)
     old = _query_of(session, statement.name) if existing is not None else None
+    if old is not None and old.step is not None:
+        check_upgrade(statement.name, old.step, planned.step)
     prefix = "CTAS" if statement.kind is SourceKind.TABLE else "CSAS"
     query_id = old.id if old is not None else session.next_query_id(f"{prefix}_{statement.name}")
     started = _built(session, query_id, QueryKind.CREATE_AS, query, planned, sink, sql)
@@ -260,5 +262,5 @@ def _built(
         application_id,
         settings,
         materialization(builder, planned.step, sink) if planned.step.is_table else None,
-        describe(planned.step, query_id),
+        planned.step,
     )
