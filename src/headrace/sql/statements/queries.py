@@ -42,7 +42,7 @@ TOPIC_PREFIX = "ksql.output.topic.name.prefix"
 def create_as_select(session: Session, statement: CreateAsSelect, sql: str) -> Outcome:
     kind = statement.kind.value.lower()
     existing = session.metastore.find(statement.name)
-    check_replacement(existing, statement, kind, read_only=False)
+    check_replacement(existing, statement)
     if existing is not None and statement.if_not_exists:
         return Done(
             f"Cannot add {kind} `{statement.name}`: A {kind} with the same name already exists."

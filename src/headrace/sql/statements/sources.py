@@ -23,6 +23,7 @@ from headrace.sql.statements.outcome import Done, Outcome
 from headrace.sql.statements.session import Session
 from headrace.sql.syntax.ast import (
     AlterSource,
+    CreateAsSelect,
     CreateSource,
     CreateType,
     DropSource,
@@ -34,7 +35,7 @@ from headrace.sql.topics import TopicInfo
 def create_source(session: Session, statement: CreateSource, sql: str) -> Outcome:
     kind = statement.kind.value.lower()
     existing = session.metastore.find(statement.name)
-    check_replacement(existing, statement, kind, read_only=statement.read_only)
+    check_replacement(existing, statement, read_only=statement.read_only)
     if existing is not None and statement.if_not_exists:
         return Done(
             f"Cannot add {kind} `{statement.name}`: A {kind} with the same name already exists."
@@ -54,22 +55,21 @@ def create_source(session: Session, statement: CreateSource, sql: str) -> Outcom
 
 
 def check_replacement(
-    existing: DataSource | None, statement: object, kind: str, *, read_only: bool
+    existing: DataSource | None,
+    statement: CreateSource | CreateAsSelect,
+    *,
+    read_only: bool = False,
 ) -> None:
     """Raise SqlError if a source can't be made, because of one of its name."""
-    or_replace = getattr(statement, "or_replace", False)
-    if_not_exists = getattr(statement, "if_not_exists", False)
-    name = getattr(statement, "name", "")
-    if or_replace and (read_only or (existing is not None and existing.read_only)):
+    name, kind = statement.name, statement.kind.value.lower()
+    if statement.or_replace and (read_only or (existing is not None and existing.read_only)):
         raise SqlError(
             f"Cannot add {kind} '{name}': CREATE OR REPLACE is not supported on source {kind}s."
         )
-    if existing is None or if_not_exists:
+    if existing is None or statement.if_not_exists:
         return
-    found = existing.kind.value.lower()
-    if not or_replace:
-        raise SqlError(f"Cannot add {kind} '{name}': A {found} with the same name already exists")
-    if found != kind:
+    if not statement.or_replace or existing.kind is not statement.kind:
+        found = existing.kind.value.lower()
         raise SqlError(f"Cannot add {kind} '{name}': A {found} with the same name already exists")
 
 
