@@ -305,3 +305,14 @@ def test_a_query_that_fails_says_so(server: TestServer) -> None:
         time.sleep(0.01)
     assert query["state"] == "ERROR"
     assert "COPY" in query["queryErrors"][0]["errorMessage"]
+
+
+def test_a_query_that_is_replaced_goes_on_with_its_state(server: TestServer) -> None:
+    server.run(CLICKS + COUNTS + INSERTS)
+    server.settle()
+    server.run(COUNTS.replace("CREATE", "CREATE OR REPLACE").replace("AS n", "AS n, 1 AS one"))
+    server.run("INSERT INTO clicks VALUES ('a', 1);")
+    server.settle()
+    assert server.rows("SELECT * FROM counts WHERE name = 'a';") == [("a", 3, 1)]
+    (query,) = server.run("SHOW QUERIES;")[0]["queries"]
+    assert query["id"] == "CTAS_COUNTS_1"

@@ -113,7 +113,11 @@ class Lease:
             return
         self._held = held
         _LOG.info("%s: this process %s", self._group, "leads" if held else "follows")
-        self._changed(held)
+        try:
+            self._changed(held)
+        except Exception:
+            # An error in a callback of the client would end the thread that keeps the lease.
+            _LOG.exception("The lease has changed, but not all that depends on it")
 
 
 def _ignore(held: bool) -> None:

@@ -116,7 +116,8 @@ class CommandExecutor:
             try:
                 self._read(_POLL_S)
                 self.failure = None
-            except HeadraceError as error:
+            except Exception as error:
+                # Without this thread nothing would be executed any more.
                 if self.failure is None:
                     _LOG.exception("Commands can't be read")
                 self.failure = error

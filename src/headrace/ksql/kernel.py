@@ -8,8 +8,15 @@ from typing import Any
 
 from headrace.core.clock import Clock, SystemClock
 from headrace.core.config import StreamsConfig
-from headrace.core.record import ConsumerRecord, Headers, ProducerRecord, TopicPartition
-from headrace.runtime.task import StreamTask
+from headrace.core.record import (
+    ConsumerRecord,
+    Headers,
+    ProducerRecord,
+    TaskId,
+    TopicPartition,
+)
+from headrace.runtime.stores import InMemoryStorage
+from headrace.runtime.task import StreamTask, TaskSpec
 from headrace.testing.layout import Layout
 from headrace.topology.topology import Topology
 
@@ -21,9 +28,28 @@ _UNTHROTTLED = {
 """Every result comes out at once."""
 
 
+class TaskState(InMemoryStorage):
+    """What a task leaves to the next one of its partition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata: dict[str, int] = {}
+        self.partition_times: dict[TopicPartition, int] = {}
+        self._facts: dict[str, dict[str, int]] = {}
+
+    def facts(self, store: str) -> Mapping[str, int]:
+        return self._facts.get(store, {})
+
+    def keep(self, task: StreamTask, inputs: Iterable[TopicPartition]) -> None:
+        self._facts = task.facts()
+        self.metadata = task.metadata
+        self.partition_times = {part: task.partition_time(part) for part in inputs}
+
+
 class Kernel:
     """All tasks of a topology. What they write to topics of their own stays here; all else is
-    given to `send`. State is in memory, and has no changelogs."""
+    given to `send`. State is in memory, and has no changelogs: `states` are those of a kernel that
+    was closed, to go on with."""
 
     def __init__(
         self,
@@ -31,6 +57,7 @@ class Kernel:
         settings: Mapping[str, Any],
         partitions: Mapping[str, int],
         send: Callable[[ProducerRecord], None],
+        states: Mapping[TaskId, TaskState] | None = None,
         clock: Clock | None = None,
     ) -> None:
         config = StreamsConfig({**settings, **_UNTHROTTLED})
@@ -38,12 +65,21 @@ class Kernel:
         self._send = send
         self._own = f"{config.application_id}-"
         clock = clock or SystemClock()
-        self._tasks = [StreamTask(spec, clock) for spec in self._layout.tasks()]
+        self.states = dict(states or {})
+        self._tasks = [self._task(spec, clock) for spec in self._layout.tasks()]
         self._readers: defaultdict[TopicPartition, list[StreamTask]] = defaultdict(list)
         self._ends: defaultdict[TopicPartition, int] = defaultdict(int)
         for task in self._tasks:
             for partition in self._layout.inputs(task.id):
                 self._readers[partition].append(task)
+
+    def _task(self, spec: TaskSpec, clock: Clock) -> StreamTask:
+        state = self.states.setdefault(spec.id, TaskState())
+        task = StreamTask(spec, clock, metadata=state.metadata, storage=state)
+        for partition, time in state.partition_times.items():
+            if partition in spec.inputs:
+                task.resume_at(partition, 0, time)
+        return task
 
     @property
     def inputs(self) -> set[TopicPartition]:
@@ -73,8 +109,10 @@ class Kernel:
         return [task.stores[name] for task in self._tasks if name in task.stores]
 
     def close(self) -> None:
+        """End it; `states` are what it leaves."""
         for task in self._tasks:
-            task.close()
+            self.states[task.id].keep(task, self._layout.inputs(task.id))
+            task.close_processors()
 
     def _process(self) -> None:
         busy = True

@@ -32,8 +32,9 @@ class LocalRunner:
 
     def start(self, query: PersistentQuery) -> None:
         before = self._queries.get(query.id)
-        positions = None if before is None else before.stop()
-        self._queries[query.id] = _Running(query, self._cluster, positions)
+        if before is not None:
+            before.stop()
+        self._queries[query.id] = _Running(query, self._cluster, before)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
         running = self._queries.pop(query_id, None)
@@ -81,22 +82,22 @@ class LocalRunner:
 
 
 class _Running:
-    """A query that runs in a thread of its own."""
+    """A query that runs in a thread of its own. It goes on where the one `before` has stopped."""
 
-    def __init__(
-        self,
-        query: PersistentQuery,
-        cluster: Cluster,
-        positions: dict[TopicPartition, int] | None,
-    ) -> None:
+    def __init__(self, query: PersistentQuery, cluster: Cluster, before: _Running | None) -> None:
         self._query = query
         self._cluster = cluster
         self._lock = threading.Lock()
         self.paused = threading.Event()
         self.errors: list[QueryError] = []
         partitions = {topic.name: topic.partitions for topic in cluster.topics}
-        self._kernel = Kernel(query.topology, query.settings, partitions, cluster.produce)
-        self._positions = self._begin() if positions is None else positions
+        states = None if before is None else before._kernel.states
+        self._kernel: Kernel = Kernel(
+            query.topology, query.settings, partitions, cluster.produce, states
+        )
+        self._positions: dict[TopicPartition, int] = (
+            self._begin() if before is None else before._positions
+        )
         self._stopped = threading.Event()
         self._reader = cluster.read(self._positions)
         self._thread = threading.Thread(target=self._run, name=query.id, daemon=True)
@@ -123,13 +124,11 @@ class _Running:
         with self._lock:
             return all(ends.get(part, 0) <= at for part, at in self._positions.items())
 
-    def stop(self) -> dict[TopicPartition, int]:
-        """End it. Gives the positions that it has come to."""
+    def stop(self) -> None:
         self._stopped.set()
         self._reader.close()
         if self._thread is not threading.current_thread():
             self._thread.join()
-        return self._positions
 
     def _run(self) -> None:
         try:
