@@ -29,7 +29,7 @@ from tests.sql.evaluation import failure_of, result_of, value_of
         ("STRING", "Infinity", "DOUBLE", math.inf),
         ("STRING", "1.005", "DECIMAL(3,2)", Decimal("1.01")),
         ("STRING", "TRUE", "BOOLEAN", True),
-        ("STRING", "yes", "BOOLEAN", True),
+        ("STRING", "yes", "BOOLEAN", False),
         ("STRING", "what", "BOOLEAN", False),
         ("STRING", "2020-02-29", "DATE", 18321),
         ("STRING", "10:20:30.456", "TIME", 37_230_456),

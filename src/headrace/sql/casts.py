@@ -179,12 +179,13 @@ def parse_double(text: str) -> float:
 
 
 def parse_boolean(text: str) -> bool:
-    """`true` or `yes`, or the beginning of one, in any case; `on`; `1`. All else is FALSE."""
-    return parse_boolean_exactly(text) is True
+    """`true`, in any case. All else is FALSE."""
+    return text.strip().lower() == "true"
 
 
-def parse_boolean_exactly(text: str) -> bool | None:
-    """As `parse_boolean`, but only what means FALSE is that."""
+def parse_boolean_generously(text: str) -> bool | None:
+    """`true` or `yes`, or the beginning of one, in any case; `on`; `1`; or what says the opposite.
+    None if it is neither."""
     lowered = text.strip().lower()
     if not lowered:
         return None

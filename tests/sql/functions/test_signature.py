@@ -154,6 +154,10 @@ def test_messages() -> None:
         functions.scalar("GREATEST", [INTEGER, BIGINT])
     with pytest.raises(FunctionError, match="Can't find any functions with the name 'NOPE'"):
         functions.scalar("NOPE", [])
+    with pytest.raises(FunctionError, match=r"'SUBSTRIN'\nDid you mean SUBSTRING\?"):
+        functions.scalar("SUBSTRIN", [])
+    with pytest.raises(FunctionError, match=r"'upper'\nDid you mean UCASE\?"):
+        functions.scalar("upper", [])
     with pytest.raises(FunctionError, match="Can't find any functions with the name 'SUM'"):
         functions.scalar("SUM", [INTEGER])
 

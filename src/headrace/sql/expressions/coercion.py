@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headrace.sql import decimals
-from headrace.sql.casts import caster, parse_boolean_exactly, parse_decimal, parse_double
+from headrace.sql.casts import caster, parse_boolean_generously, parse_decimal, parse_double
 from headrace.sql.decimals import decimal_of
 from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import Code, Context
@@ -233,7 +233,7 @@ def _of_text(literal: Literal, target: SqlType, context: Context) -> Code:
     """What a literal text says, as a constant."""
     try:
         if target == BOOLEAN:
-            value = parse_boolean_exactly(literal.value)
+            value = parse_boolean_generously(literal.value)
             if value is None:
                 raise _bad_text(target, literal)
             return Code(py.constant(value), target, nullable=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -103,8 +104,18 @@ class FunctionRegistry:
     def _get(self, name: str, kind: Kind) -> Function:
         function = self.find(name)
         if function is None or function.kind is not kind:
-            raise FunctionError(f"Can't find any functions with the name '{name}'")
+            raise FunctionError(
+                f"Can't find any functions with the name '{name}'{self._hint(name, kind)}"
+            )
         return function
+
+    def _hint(self, name: str, kind: Kind) -> str:
+        """What may have been meant."""
+        names = [each for each, function in self._functions.items() if function.kind is kind]
+        upper = name.upper()
+        elsewhere = _ELSEWHERE.get(upper)
+        near = [elsewhere] if elsewhere in names else get_close_matches(upper, names, 1, 0.75)
+        return f"\nDid you mean {near[0]}?" if near else ""
 
     def _call(
         self,
@@ -116,6 +127,22 @@ class FunctionRegistry:
         returns = match.returns if overload.returns is None else overload.returns(match.types)
         implementation = overload.function(Call(match.types, returns, (), settings or {}))
         return ScalarCall(returns, match, implementation, overload.strict)
+
+
+_ELSEWHERE = {
+    "ARRAY_AGG": "COLLECT_LIST",
+    "CEILING": "CEIL",
+    "LENGTH": "LEN",
+    "LOWER": "LCASE",
+    "NOW": "UNIX_TIMESTAMP",
+    "NVL": "IFNULL",
+    "POW": "POWER",
+    "SUBSTR": "SUBSTRING",
+    "TO_DATE": "PARSE_DATE",
+    "TO_TIMESTAMP": "PARSE_TIMESTAMP",
+    "UPPER": "UCASE",
+}
+"""What functions are called in other dialects."""
 
 
 def resolve(
