@@ -36,16 +36,18 @@ class TestServer:
         settings: Mapping[str, Any] | None = None,
         leadership: Leadership | None = None,
         forwarding: Forwarding | None = None,
+        registry: InMemorySchemaRegistry | None = None,
     ) -> None:
         self.cluster = cluster or InMemoryCluster()
         self.log = log or InMemoryCommandLog()
+        self.registry = registry or InMemorySchemaRegistry()
         self.runner = LocalRunner(self.cluster)
         self.server = Server(
             {"auto.offset.reset": "earliest", **(settings or {})},
             cluster=self.cluster,
             log=self.log,
             runner=self.runner,
-            registry=InMemorySchemaRegistry(),
+            registry=self.registry,
             leadership=leadership,
             forwarding=forwarding,
         )

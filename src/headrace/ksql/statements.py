@@ -17,6 +17,7 @@ from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.executor import CommandExecutor, controlled
 from headrace.ksql.failures import statement_errors
+from headrace.ksql.inferred import with_columns
 from headrace.ksql.pushing import PushQueries
 from headrace.ksql.running import QueryError, QueryState
 from headrace.ksql.sandbox import Sandbox
@@ -251,7 +252,8 @@ class StatementRun:
             for topic in sandbox.topics.created:
                 inside.cluster.topics.create(topic)
             seen = tuple(sandbox.topics.seen.values())
-            offset = writer.append(Command(sql, self.overrides, seen))
+            text = _complete(parsed.statement, sandbox.engine) or sql
+            offset = writer.append(Command(text, self.overrides, seen))
         return offset, sandbox.topics.deleted
 
     def _tried(self, parsed: ParsedStatement, sandbox: Sandbox) -> str | None:
@@ -303,6 +305,14 @@ class StatementRun:
             "exists": statement.exists,
         }
         return Entity("assert_schema", sql, members)
+
+
+def _complete(statement: ast.Statement, engine: Engine) -> str | None:
+    """The text of a statement with the columns that it has left to the registry, if it has."""
+    if not isinstance(statement, ast.CreateSource):
+        return None
+    complete = with_columns(statement, engine.metastore.get(statement.name))
+    return None if complete is statement else format_statement(complete)
 
 
 def shown(parsed: ParsedStatement) -> str:
