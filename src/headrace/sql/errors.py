@@ -46,10 +46,10 @@ class ParseError(StatementError):
 def underlined(text: str, line: int, column: int, length: int | None = None) -> str:
     """A line of a text, and a line that underlines a part of it; without a length, the word there.
     All are counted from 1."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return ""
-    shown = lines[line - 1].expandtabs(1)
+    shown = lines[line - 1].rstrip("\r").expandtabs(1)
     if length is None:
         word = _WORD.match(shown, column - 1)
         length = len(word[0]) if word else 1
