@@ -17,6 +17,7 @@ so no value carries it):
 | ARRAY, MAP | `list`, `dict` |
 | STRUCT | `dict` from field name to value, every field present, in the order of the type |
 
-A row is a tuple of its columns' values in the order of its schema. A record of a stream or table has the
-row of its key columns as key, and the row of its value columns as value; a value of None is a tombstone.
+A row is a tuple of its columns' values in the order of its schema. A record of a stream or table
+has the row of its key columns as key, and the row of its value columns as value; a value of None is
+a tombstone. Nobody changes a value once it is made.
 """
