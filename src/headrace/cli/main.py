@@ -20,6 +20,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.produce import produce
 from headrace.cli.reset import reset
 from headrace.cli.run import run as run_topology
+from headrace.cli.server import server
 from headrace.cli.sql import sql
 from headrace.cli.terminal import log_to_stderr, say, show_error
 from headrace.cli.topics import topics
@@ -77,6 +78,7 @@ app.command()(config)
 app.command()(doctor)
 app.command()(reset)
 app.add_typer(sql, name="sql")
+app.add_typer(server, name="server")
 
 
 def run() -> None:

@@ -111,8 +111,8 @@ class HttpServer:
         if certificate is not None:
             config.certfile, config.keyfile = str(certificate.file), str(certificate.key_file)
         config.include_server_header = False
-        config.errorlog = log
-        config.loglevel = "WARNING"
+        config.errorlog = logging.getLogger("headrace.ksql.http")
+        config.errorlog.setLevel(logging.WARNING)
         config.graceful_timeout = _CLOSE_S
         config.keep_alive_timeout = _IDLE_S
         config.keep_alive_max_requests = 1_000_000
