@@ -92,7 +92,8 @@ class Lease:
         try:
             while not self._stopped.is_set():
                 try:
-                    # Nothing is read: to poll is to stay in the group, and to hear of changes.
+                    # To poll is to stay in the group, and to hear of changes; what is read is not
+                    # looked at.
                     self._consumer.poll(_POLL_S)
                 except KafkaException as exception:
                     _LOG.warning("%s", translated(error_of(exception), "The lease is in doubt"))
@@ -102,11 +103,11 @@ class Lease:
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         if any(partition.partition == 0 for partition in partitions):
-            consumer.pause(partitions)
             self._set(True)
 
     def _revoked(self, consumer: Any, partitions: list[Any]) -> None:
-        self._set(False)
+        if any(partition.partition == 0 for partition in partitions):
+            self._set(False)
 
     def _set(self, held: bool) -> None:
         if held == self._held:

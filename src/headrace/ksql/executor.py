@@ -204,9 +204,7 @@ class CommandExecutor:
         for query_id, query in wanted.items():
             if self._running.get(query_id) is not query:
                 self._running[query_id] = query
-                self._runner.start(query)
-                if query_id in self.paused:
-                    self._runner.pause(query_id)
+                self._runner.start(query, paused=query_id in self.paused)
 
 
 def controlled(statement: ast.ControlQuery, engine: Engine) -> list[str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headrace.core.errors import BrokerError, HeadraceError
+from headrace.core.errors import HeadraceError, StateError
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.sql.errors import ParseError, SqlError, StatementError
 
@@ -41,6 +41,6 @@ def _told(error: HeadraceError, sql: str, in_message: bool) -> KsqlError:
         message = f"{message}\nStatement: {error.statement or sql}"
     if isinstance(error, SqlError):
         return KsqlError(ErrorCode.BAD_STATEMENT, message, sql)
-    if isinstance(error, BrokerError):
-        return KsqlError(ErrorCode.SERVER_ERROR, message, sql)
-    return KsqlError(ErrorCode.BAD_STATEMENT, message, sql)
+    if isinstance(error, StateError):
+        return KsqlError(ErrorCode.SERVER_NOT_READY, message, sql)
+    return KsqlError(ErrorCode.SERVER_ERROR, message, sql)

@@ -15,6 +15,7 @@ from headrace.core.record import (
     TaskId,
     TopicPartition,
 )
+from headrace.ksql.cluster import Cluster
 from headrace.runtime.stores import InMemoryStorage
 from headrace.runtime.task import StreamTask, TaskSpec
 from headrace.testing.layout import Layout
@@ -26,6 +27,12 @@ _UNTHROTTLED = {
     "statestore.cache.max.bytes": 0,
 }
 """Every result comes out at once."""
+
+
+def partition_counts(cluster: Cluster, topics: Iterable[str]) -> dict[str, int]:
+    """The sizes of those of the topics that exist."""
+    found = (cluster.topics.find(name) for name in dict.fromkeys(topics))
+    return {topic.name: topic.partitions for topic in found if topic is not None}
 
 
 class TaskState(InMemoryStorage):

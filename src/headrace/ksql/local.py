@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from headrace.core.errors import StateError
 from headrace.core.record import TopicPartition
 from headrace.ksql.cluster import Cluster
-from headrace.ksql.kernel import Kernel
+from headrace.ksql.kernel import Kernel, partition_counts
 from headrace.ksql.running import QueryError, QueryState
 from headrace.sql.queries import PersistentQuery
 
@@ -30,11 +30,11 @@ class LocalRunner:
         self._cluster = cluster
         self._queries: dict[str, _Running] = {}
 
-    def start(self, query: PersistentQuery) -> None:
+    def start(self, query: PersistentQuery, *, paused: bool = False) -> None:
         before = self._queries.get(query.id)
         if before is not None:
             before.stop()
-        self._queries[query.id] = _Running(query, self._cluster, before)
+        self._queries[query.id] = _Running(query, self._cluster, before, paused)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
         running = self._queries.pop(query_id, None)
@@ -84,13 +84,22 @@ class LocalRunner:
 class _Running:
     """A query that runs in a thread of its own. It goes on where the one `before` has stopped."""
 
-    def __init__(self, query: PersistentQuery, cluster: Cluster, before: _Running | None) -> None:
+    def __init__(
+        self,
+        query: PersistentQuery,
+        cluster: Cluster,
+        before: _Running | None,
+        paused: bool,
+    ) -> None:
         self._query = query
         self._cluster = cluster
         self._lock = threading.Lock()
         self.paused = threading.Event()
+        if paused:
+            self.paused.set()
         self.errors: list[QueryError] = []
-        partitions = {topic.name: topic.partitions for topic in cluster.topics}
+        topics = (*query.source_topics, query.sink_topic)
+        partitions = partition_counts(cluster, [name for name in topics if name is not None])
         states = None if before is None else before._kernel.states
         self._kernel: Kernel = Kernel(
             query.topology, query.settings, partitions, cluster.produce, states

@@ -68,6 +68,9 @@ class InMemoryCluster:
         """What a partition has from an offset on."""
         return self._records.get(partition, [])[offset:]
 
+    def close(self) -> None:
+        """It stays, for the next server."""
+
     def forget(self, topic: str) -> None:
         """Drop the records of a topic that is deleted."""
         with self.changed:

@@ -11,7 +11,7 @@ from headrace.core.errors import HeadraceError
 from headrace.core.record import TopicPartition
 from headrace.ksql.cluster import Cluster
 from headrace.ksql.errors import ErrorCode, KsqlError
-from headrace.ksql.kernel import Kernel
+from headrace.ksql.kernel import Kernel, partition_counts
 from headrace.ksql.results import LIMIT_REACHED, QUERY_COMPLETED, Closed, ResultStream, Row
 from headrace.sql.push.query import PushQuery
 
@@ -39,7 +39,7 @@ class PushRun:
         self._left = query.limit
         self._needs_keys = needs_keys
         self._waiting: list[Row] = []
-        partitions = {topic.name: topic.partitions for topic in cluster.topics}
+        partitions = partition_counts(cluster, query.source_topics)
         self._kernel = Kernel(query.topology(self._emit), settings, partitions, cluster.produce)
         # Known before the answer begins: what is produced after its header is in it.
         self._reader = cluster.read(self._positions(settings))

@@ -40,9 +40,9 @@ class QueryError:
 class Runner(Protocol):
     """Runs persistent queries, each on its own: none is disturbed by what happens to another."""
 
-    def start(self, query: PersistentQuery) -> None:
-        """Run a query; in the place of the one that has its id, if there is one. Returns at
-        once."""
+    def start(self, query: PersistentQuery, *, paused: bool = False) -> None:
+        """Run a query; in the place of the one that has its id, if there is one. Returns at once,
+        and raises nothing: what goes wrong is in `errors`."""
         ...
 
     def stop(self, query_id: str, *, forget: bool) -> None:

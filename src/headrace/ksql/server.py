@@ -112,6 +112,7 @@ class Server:
         self._executor.close()
         self._runner.close()
         self._log.close()
+        self._cluster.close()
         self._forwarding.close()
 
     def _check_ready(self) -> None:

@@ -50,11 +50,9 @@ class SparkRunner:
         self._session_lock = threading.Lock()
         self._queries: dict[str, _Application] = {}
 
-    def start(self, query: PersistentQuery) -> None:
+    def start(self, query: PersistentQuery, *, paused: bool = False) -> None:
         before = self._queries.get(query.id)
-        self._queries[query.id] = _Application(
-            query, application_settings(query, self._settings), self._settings, self.session, before
-        )
+        self._queries[query.id] = _Application(query, self._settings, self.session, before, paused)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
         application = self._queries.pop(query_id, None)
@@ -114,20 +112,20 @@ class _Application:
     def __init__(
         self,
         query: PersistentQuery,
-        settings: Mapping[str, Any],
         server: Mapping[str, Any],
         session: Callable[[], SparkSession],
         before: _Application | None,
+        paused: bool,
     ) -> None:
         self._query = query
-        self._config = StreamsConfig(settings)
+        self._settings = application_settings(query, server)
         self._session = session
         self._before = before
         self._pause_s = float(server.get(_FIRST_PAUSE, 15_000)) / 1000
         self._longest_pause_s = float(server.get(_LONGEST_PAUSE, 900_000)) / 1000
         self.errors: deque[QueryError] = deque(maxlen=int(server.get(_KEPT_ERRORS, 10)))
         self._failed = False
-        self._paused = False
+        self._paused = paused
         self._stopped = threading.Event()
         self._streams: KafkaStreams | None = None
         self._lock = threading.Lock()
@@ -202,7 +200,8 @@ class _Application:
         """Run until it is stopped, or until an error, which is given."""
         streams: KafkaStreams | None = None
         try:
-            streams = KafkaStreams(self._query.topology, self._config, spark=self._session())
+            config = StreamsConfig(self._settings)
+            streams = KafkaStreams(self._query.topology, config, spark=self._session())
             streams.start()
             with self._lock:
                 self._streams = streams
@@ -224,8 +223,9 @@ class _Application:
 
     def _clean_up(self) -> None:
         """Delete the state on disk, the topics and the group of an application."""
-        KafkaStreams(self._query.topology, self._config).clean_up()
-        admin = Admin(ClientSettings(self._config))
+        config = StreamsConfig(self._settings)
+        KafkaStreams(self._query.topology, config).clean_up()
+        admin = Admin(ClientSettings(config))
         try:
             prefix = f"{self._query.application_id}-"
             admin.delete(name for name in admin.list_topics() if name.startswith(prefix))
