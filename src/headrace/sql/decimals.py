@@ -89,6 +89,13 @@ def quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
     return EXACT.quantize(_CUTTING.divide(left, right), unit(scale))
 
 
+def remainder(left: Decimal, right: Decimal, scale: int) -> Decimal:
+    """`left % right`, with the sign of the left side."""
+    if not right:
+        raise ZeroDivisionError("Division by zero")
+    return EXACT.quantize(EXACT.remainder(left, right), unit(scale))
+
+
 def of_double(number: float) -> Decimal:
     """The decimal that a double is written as, which is not exactly the double."""
     result = Decimal(repr(number))

@@ -137,7 +137,7 @@ def _decimal_function(
         return lambda a, b: EXACT.quantize(EXACT.multiply(a, b), one)
     if operator is DIVIDE:
         return lambda a, b: decimals.quotient(a, b, scale)
-    return lambda a, b: EXACT.quantize(EXACT.remainder(a, b), one)
+    return lambda a, b: decimals.remainder(a, b, scale)
 
 
 def whole_quotient(left: int, right: int) -> int:
