@@ -21,7 +21,7 @@ from headrace.ksql.http.bodies import (
 )
 from headrace.ksql.http.forms import form_of, to_json
 from headrace.ksql.http.inserts import inserts_stream
-from headrace.ksql.http.streams import StreamResponse, print_pieces, query_pieces
+from headrace.ksql.http.streams import StreamResponse, print_pieces, query_response
 from headrace.ksql.http.web_socket import web_socket_query
 from headrace.ksql.http.work import Work
 from headrace.ksql.requests import QueryRequest
@@ -94,18 +94,29 @@ class Routes:
     async def _query(self, request: Request) -> Response:
         media_type = media.chosen(request.headers.get("accept", ""), media.QUERY)
         asked = query_request(await body_of(request))
-        is_http2 = request.scope["http_version"] == "2"
-        return await self._answer(asked, media_type, print_allowed=not is_http2, formats=True)
+        return await self._answer(
+            request, asked, media_type, print_allowed=not _is_http2(request), formats=True
+        )
 
     async def _query_stream(self, request: Request) -> Response:
         media_type = media.chosen(request.headers.get("accept", ""), media.QUERY_STREAM)
         asked = query_stream_request(await body_of(request))
         return await self._answer(
-            asked, media_type, print_allowed=media_type == media.DELIMITED, formats=False
+            request,
+            asked,
+            media_type,
+            print_allowed=media_type == media.DELIMITED,
+            formats=False,
         )
 
     async def _answer(
-        self, asked: QueryRequest, media_type: str, *, print_allowed: bool, formats: bool
+        self,
+        request: Request,
+        asked: QueryRequest,
+        media_type: str,
+        *,
+        print_allowed: bool,
+        formats: bool,
     ) -> Response:
         result = await self._work(self._service.query, asked)
         if isinstance(result, PrintResult):
@@ -114,9 +125,9 @@ class Routes:
                 status, text = (405, "Method Not Allowed") if formats else (406, "Not Acceptable")
                 return Response(text, status, media_type="text/plain")
             pieces = print_pieces(result, formats=formats, tick_s=_TICK_S if formats else None)
-            return StreamResponse(pieces, media_type, result.lines.close)
-        form = form_of(media_type, result)
-        return StreamResponse(query_pieces(result, form), form.media_type, result.rows.close)
+            return StreamResponse(pieces, media_type, result.lines.close, apart=False)
+        apart = _is_http2(request) and media_type == media.DELIMITED
+        return query_response(result, form_of(media_type, result), apart=apart)
 
     async def _close_query(self, request: Request) -> Response:
         query_id = member(await body_of(request), "queryId", str, needed=True)
@@ -187,6 +198,10 @@ async def _to_info(request: Request) -> Response:
 
 async def _yes(request: Request) -> Response:
     return _json({})
+
+
+def _is_http2(request: Request) -> bool:
+    return bool(request.scope["http_version"] == "2")
 
 
 def _accepts_json(request: Request) -> None:

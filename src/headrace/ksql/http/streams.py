@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.ksql.http.forms import Form
-from headrace.ksql.results import PrintResult, QueryResult, ResultStream
+from headrace.ksql.results import PrintResult, QueryResult, ResultStream, Row
 
 T = TypeVar("T")
 
@@ -49,15 +49,22 @@ def _wake(loop: asyncio.AbstractEventLoop, ready: asyncio.Event) -> None:
 
 
 class StreamResponse(Response):
-    """An answer in pieces. The stream behind it is closed when it has ended, however it ends."""
+    """An answer in pieces. The stream behind it is closed when it has ended, however it ends.
+    `apart`: pieces are never joined."""
 
     def __init__(
-        self, pieces: AsyncIterator[bytes], media_type: str, close: Callable[[], None]
+        self,
+        pieces: AsyncIterator[bytes],
+        media_type: str,
+        close: Callable[[], None],
+        *,
+        apart: bool,
     ) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
         self._pieces = pieces
         self._close = close
+        self._apart = apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -75,7 +82,8 @@ class StreamResponse(Response):
         async for piece in self._pieces:
             if piece:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-                await let_go()
+                if self._apart:
+                    await let_go()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -105,9 +113,25 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def query_pieces(result: QueryResult, form: Form) -> AsyncIterator[bytes]:
-    """The answer of a SELECT."""
+def query_response(result: QueryResult, form: Form, *, apart: bool) -> Response:
+    """The answer of a SELECT: at once if all is there, else as it comes. `apart`: its pieces are
+    never joined."""
+    first: list[Row] = []
+    if result.rows.ended and not apart:
+        first = result.rows.take(_BATCH)
+        if len(first) < _BATCH:
+            result.rows.close()
+            end = form.end(result.rows.final_message, result.rows.error)
+            whole = b"".join((form.header(), *form.rows(first), end))
+            return Response(whole, media_type=form.media_type)
+    pieces = _query_pieces(result, form, first)
+    return StreamResponse(pieces, form.media_type, result.rows.close, apart=apart)
+
+
+async def _query_pieces(result: QueryResult, form: Form, first: list[Row]) -> AsyncIterator[bytes]:
     yield form.header()
+    for piece in form.rows(first):
+        yield piece
     async for rows in batches(result.rows):
         for piece in form.rows(rows):
             yield piece
