@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ DEFAULT_LISTENER = "http://127.0.0.1:8088"
 DEFAULTS: Mapping[str, Any] = {SERVICE_ID: "default_", "auto.offset.reset": "latest"}
 """What is set unless the configuration says otherwise."""
 
+_EVERYWHERE = ("0.0.0.0", "::")
 _OF_THE_SERVER = ("ksql.", LISTENERS, "authentication.", "host.name")
 
 
@@ -54,7 +56,13 @@ def listener(settings: Mapping[str, Any]) -> str:
 
 def advertised(settings: Mapping[str, Any]) -> str:
     """The address at which other servers reach this one."""
-    return _address(str(settings.get(ADVERTISED) or listener(settings)))
+    given = settings.get(ADVERTISED)
+    if given is not None:
+        return _address(str(given))
+    url = urlsplit(listener(settings))
+    if url.hostname not in _EVERYWHERE:
+        return url.geturl()
+    return f"{url.scheme}://{socket.getfqdn()}:{url.port or 8088}"
 
 
 def _address(url: str) -> str:
