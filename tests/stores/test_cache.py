@@ -6,6 +6,7 @@ import pytest
 
 from headrace.core.record import Headers, ValueAndTimestamp
 from headrace.runtime.stores import TimestampedKeyValueStore
+from headrace.serde.serde import Serde
 from headrace.topology.stores import KeyValueStoreSpec
 from tests.stores.environment import TEXT, Task
 
@@ -213,3 +214,34 @@ def test_the_registers_are_put_back_when_a_listener_raises() -> None:
     with pytest.raises(LookupError):
         store.flush()
     assert task.context.timestamp == 2
+
+
+@pytest.mark.parametrize("immutable", [True, False])
+def test_values_that_nobody_changes_are_not_read_again(immutable: bool) -> None:
+    reads: list[bytes] = []
+
+    def read(data: bytes) -> tuple[str, ...]:
+        reads.append(data)
+        return tuple(data.decode())
+
+    def write(row: tuple[str, ...]) -> bytes:
+        return "".join(row).encode()
+
+    spec = KeyValueStoreSpec(
+        name="s",
+        key_serde=TEXT,
+        value_serde=Serde(write, read, immutable=immutable),
+        caching=True,
+        timestamped=True,
+    )
+    task = Task()
+    task.at(1)
+    store: TimestampedKeyValueStore = task.build(spec)
+    aggregate = store.aggregation(lambda: (), lambda key, value, state: (*state, value))
+    for letter in "abc":
+        aggregate(b"k", "k", letter, 1)
+    assert store.get_value("k") == (("a", "b", "c"), 1)
+    assert reads == ([] if immutable else [b"a", b"ab", b"abc"])
+    store.put_value("k", ("x",), 2)
+    assert store.get_value("k") == (("x",), 2)
+    assert reads == ([] if immutable else [b"a", b"ab", b"abc", b"x"])

@@ -21,6 +21,8 @@ from headrace.cli.produce import produce
 from headrace.cli.query import query
 from headrace.cli.reset import reset
 from headrace.cli.run import run as run_topology
+from headrace.cli.server import server
+from headrace.cli.sql import sql
 from headrace.cli.status import status
 from headrace.cli.terminal import log_to_stderr, say, show_error
 from headrace.cli.top import top
@@ -81,6 +83,8 @@ app.command()(consume)
 app.command()(config)
 app.command()(doctor)
 app.command()(reset)
+app.add_typer(sql, name="sql")
+app.add_typer(server, name="server")
 
 
 def run() -> None:

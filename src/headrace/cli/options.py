@@ -41,7 +41,7 @@ def configuration(
     application_id: str | None = None,
 ) -> StreamsConfig:
     """The settings of the options, the environment and the file."""
-    given: dict[str, Any] = dict(map(_pair, settings or []))
+    given: dict[str, Any] = pairs(settings)
     if servers is not None:
         given["bootstrap.servers"] = servers
     if application_id is not None:
@@ -61,6 +61,11 @@ def client_configuration(
 def as_client(config: StreamsConfig) -> StreamsConfig:
     """The configuration with a name for our clients, where no application gives one."""
     return StreamsConfig({"application.id": "headrace-cli", **config.given()})
+
+
+def pairs(settings: list[str] | None) -> dict[str, Any]:
+    """What `--set` says."""
+    return dict(map(_pair, settings or []))
 
 
 def _pair(text: str) -> tuple[str, str]:

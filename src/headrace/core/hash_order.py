@@ -68,6 +68,17 @@ def copied_set_order(names: Iterable[str]) -> list[str]:
     return _in_order(_buckets(unique, capacity, hash_code))
 
 
+def sized_map_order(names: Iterable[str]) -> list[str]:
+    """The order of the keys of a HashMap that was made for as many as were added then."""
+    unique = list(dict.fromkeys(names))
+    capacity = 1
+    while capacity < len(unique):
+        capacity *= 2
+    if len(unique) > capacity * 3 // 4:
+        capacity *= 2
+    return _in_order(_buckets(unique, capacity, hash_code))
+
+
 def _spread(code: int) -> int:
     return code ^ code >> 16
 

@@ -171,6 +171,20 @@ class Admin:
             return []
         return [member.client_id for member in described.members]
 
+    def holder_of(self, group: str, topic: str) -> str | None:
+        """The client id of the member of a group that has partition 0 of a topic."""
+        found = self._each(
+            lambda timeout: self._client.describe_consumer_groups([group], request_timeout=timeout),
+            f"Could not describe group {group}",
+            ignored=_UNKNOWN_GROUP,
+        )
+        described = found.get(group)
+        for member in () if described is None else described.members:
+            for part in member.assignment.topic_partitions:
+                if (part.topic, part.partition) == (topic, 0):
+                    return str(member.client_id)
+        return None
+
     def check_group_is_free(self, group: str) -> None:
         """Raise BrokerError if somebody is in the group.
 

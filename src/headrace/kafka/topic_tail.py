@@ -35,8 +35,12 @@ class TopicTail:
             [ClientPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
         )
         self._complained_since: float | None = None
+        self._ends: dict[TopicPartition, int] = {}
         self.ended: set[TopicPartition] = set()
         """The partitions of which the end was seen, once."""
+        self.positions = dict(offsets)
+        """The offset from which each partition is read next. Marks of transactions, which aren't
+        records, are passed when the end behind them is seen."""
 
     def poll(self, timeout_s: float) -> list[ConsumerRecord]:
         """The next records; none if none come in time. BrokerError if Kafka can't be reached for
@@ -62,6 +66,11 @@ class TopicTail:
             for message in messages
             if message.error() is None
         ]
+        for record in records:
+            self.positions[TopicPartition(record.topic, record.partition)] = record.offset + 1
+        for partition, end in self._ends.items():
+            self.positions[partition] = max(end, self.positions[partition])
+        self._ends.clear()
         if records:
             self._complaints.last = self._complained_since = None
         return records
@@ -72,7 +81,9 @@ class TopicTail:
     def _hear(self, report: Any) -> None:
         error = report.error()
         if error.code() == KafkaError._PARTITION_EOF:
-            self.ended.add(TopicPartition(report.topic(), report.partition()))
+            partition = TopicPartition(report.topic(), report.partition())
+            self.ended.add(partition)
+            self._ends[partition] = report.offset()
             return
         self._complaints(error)
         if error.code() not in RETRIABLE or self._complaints.hopeless:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from headrace.core.arguments import shown
@@ -24,6 +24,9 @@ class Serde(Generic[T]):
 
     serialize: Callable[[T], bytes]
     deserialize: Callable[[bytes], T]
+    immutable: bool = field(default=False, kw_only=True)
+    """Nobody changes a value once it is made, nor anything in it: a cache may hand out the same one
+    again, rather than read its bytes. For numbers, text and bytes that needn't be said."""
 
 
 def check_serde(serde: Any, what: str) -> None:

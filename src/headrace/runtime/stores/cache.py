@@ -148,10 +148,13 @@ class StoreCache:
         load: Callable[[bytes], tuple[Any, int] | None],
         initializer: Callable[[], Any],
         aggregator: Callable[[Any, Any, Any], Any],
+        *,
+        shares_values: bool = False,
     ) -> Aggregation:
         """Reads a value, aggregates and puts in one step: the whole work of most records.
 
         `load(store_key)` gives the value and the timestamp that are behind the cache.
+        `shares_values`: nobody changes them, whatever their type.
         """
         context, shared, put = self._context, self._shared, self.put
         entries, find = self.entries, self.entries.get
@@ -193,11 +196,13 @@ class StoreCache:
                     entries[store_key] = (
                         context.timestamp, headers, topic, context.partition,
                         offset, record_key, record_value,
-                        store_key, raw, new if type(new) in IMMUTABLE else UNKNOWN, timestamp,
-                        tick(), size,
+                        store_key, raw,
+                        new if shares_values or type(new) in IMMUTABLE else UNKNOWN,
+                        timestamp, tick(), size,
                     )  # fmt: skip
                     return
-            put(store_key, raw, new if type(new) in IMMUTABLE else UNKNOWN, timestamp)
+            kept = new if shares_values or type(new) in IMMUTABLE else UNKNOWN
+            put(store_key, raw, kept, timestamp)
 
         return aggregate
 

@@ -56,6 +56,7 @@ class CachedStore(Store):
         value_serde = environment.resolve_serde(spec.value_serde, "value")
         self.serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
         self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
+        self._shares_values = getattr(value_serde, "immutable", False)
         self.keeps_headers = keeps_headers
         self._listener: FlushListener | None = None
         self._send_old_values = False
@@ -216,7 +217,12 @@ class TimestampedValues(CachedStore):
         its `key_suffix`. Only for a store that is cached."""
         assert self._cache is not None
         return self._cache.aggregation(
-            self._serialize, self._deserialize, self._load_value, initializer, aggregator
+            self._serialize,
+            self._deserialize,
+            self._load_value,
+            initializer,
+            aggregator,
+            shares_values=self._shares_values,
         )
 
     def _read_value(self, key: bytes) -> tuple[Any, int] | None:

@@ -222,7 +222,8 @@ class TimestampedKeyValueStore(TimestampedValues, KeyValueStore):
         if self._cache is None:
             self._write_through(raw_key, raw, timestamp)
         else:
-            shared = value if type(value) in IMMUTABLE else UNKNOWN
+            shares = self._shares_values or type(value) in IMMUTABLE
+            shared = value if shares else UNKNOWN
             self._cache.put(raw_key, raw, shared, timestamp)
 
     def put(self, key: Any, value: ValueAndTimestamp | None) -> None:

@@ -348,7 +348,8 @@ class TimestampedWindowStore(TimestampedValues, WindowStore):
     def put_value(self, key: Any, value: Any, start: int, timestamp: int) -> None:
         """A value of None deletes."""
         raw = None if value is None else self._serialize(value)
-        shared = value if type(value) in IMMUTABLE else UNKNOWN
+        shares = self._shares_values or type(value) in IMMUTABLE
+        shared = value if shares else UNKNOWN
         self._update(self._raw_key(key), start, raw, shared, timestamp)
 
     def key_suffix(self, start: int) -> bytes:

@@ -1,0 +1,1 @@
+"""What statements that only ask are answered with."""

@@ -1,0 +1,167 @@
+"""What every request must pass before anything is done for it, and what becomes of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headrace.ksql.errors import ErrorCode, KsqlError
+from headrace.ksql.http import media
+from headrace.ksql.http.access import Access
+from headrace.ksql.http.forms import to_json
+from headrace.ksql.http.limits import Rate
+
+log = logging.getLogger("headrace.ksql")
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_OPEN = ("/healthcheck", "/v1/metadata", "/v1/metadata/id", "/chc/ready", "/chc/live")
+"""What everybody may ask."""
+_DRAIN_S = 1.0
+_DRAIN_BYTES = 16 * 1024 * 1024
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Gate:
+    """An ASGI application around another one."""
+
+    def __init__(self, inner: ASGIApp, access: Access) -> None:
+        self._inner = inner
+        self._access = access
+        self._hosts = {host.lower() for host in (*_LOOPBACK, *access.hosts)}
+        self._rate = Rate(access.rate)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return
+        if scope["type"] == "websocket":
+            await self._web_socket(scope, receive, send)
+            return
+        exchange = _Exchange(receive, send)
+        try:
+            self._check(HTTPConnection(scope))
+            await self._inner(scope, exchange.receive, exchange.send)
+        except Exception as error:
+            if exchange.began:
+                log.exception("An answer was broken off")
+                return
+            await error_response(error)(scope, exchange.receive, exchange.send)
+
+    async def _web_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._check(HTTPConnection(scope))
+        except KsqlError as error:
+            log.info("A web socket was refused: %s", error)
+            await send({"type": "websocket.close", "code": 1008})  # answered with status 403
+            return
+        await self._inner(scope, receive, send)
+
+    def _check(self, request: HTTPConnection) -> None:
+        self._check_rate(request)
+        self._check_origin(request.headers, request.url.scheme)
+        self._check_credentials(request)
+
+    def _check_rate(self, request: HTTPConnection) -> None:
+        if not self._rate.allows(request.client.host if request.client else ""):
+            raise KsqlError(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"This client makes more than {self._access.rate} requests a second.",
+            )
+
+    def _check_origin(self, headers: Headers, scheme: str) -> None:
+        host = headers.get("host", "")
+        if not self._access.is_protected and _without_port(host).lower() not in self._hosts:
+            raise KsqlError(
+                ErrorCode.FORBIDDEN,
+                "This server is not known by that name. Use localhost, or the host of its listener",
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise KsqlError(ErrorCode.FORBIDDEN, "Pages of other servers may not ask this one.")
+
+    def _check_credentials(self, request: HTTPConnection) -> None:
+        access = self._access
+        if not access.is_protected or request.url.path in _OPEN:
+            return
+        token = request.query_params.get("access_token")
+        if request.scope["type"] == "websocket" and token is not None:
+            allowed = access.allows_token(token)
+        else:
+            allowed = access.allows(request.headers.get("authorization", ""))
+        if not allowed:
+            raise KsqlError(ErrorCode.UNAUTHORIZED, "Unauthorized")
+
+
+class _Exchange:
+    """A request and its answer. The answer doesn't end before the request: what comes after the end
+    would break a connection of HTTP/2, and all that goes on there."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._is_read = False
+        self.began = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body"):
+            self._is_read = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.began = True
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        elif not message.get("more_body"):
+            await self._drain()
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        size = 0
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                while not self._is_read and size < _DRAIN_BYTES:
+                    size += len((await self.receive()).get("body", b""))
+        except TimeoutError:
+            return
+
+
+def error_response(error: Exception) -> Response:
+    """The answer to an error. One that nobody has thought of is logged, and not shown."""
+    if isinstance(error, HTTPException):
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+    known = known_error(error)
+    headers = {}
+    if known.code == ErrorCode.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Basic realm="headrace"'
+    if known.code == ErrorCode.TOO_MANY_REQUESTS:
+        headers["Retry-After"] = "1"
+    return Response(to_json(known.json()), known.status, headers, media_type=media.JSON)
+
+
+def known_error(error: Exception) -> KsqlError:
+    """The error that a client is told."""
+    if isinstance(error, KsqlError):
+        return error
+    log.error("A request failed", exc_info=error)
+    return KsqlError(
+        ErrorCode.SERVER_ERROR,
+        "The server encountered an internal error when processing the request. Please consult the "
+        "server logs for more information.",
+    )
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host

@@ -1,0 +1,32 @@
+"""How much is done for one client."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+_CLIENTS = 4096
+
+
+class Rate:
+    """A token bucket for each client. Of those that are not seen for long, nothing is kept."""
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_second
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """What is left for a client, and when that was."""
+
+    def allows(self, client: str) -> bool:
+        """Whether the client may make a request now; if so, it is counted."""
+        now = self._clock()
+        full = float(self._per_second)
+        left, then = self._buckets.get(client, (full, now))
+        left = min(full, left + (now - then) * self._per_second)
+        allowed = left >= 1
+        self._buckets[client] = (left - 1 if allowed else left), now
+        self._buckets.move_to_end(client)
+        if len(self._buckets) > _CLIENTS:
+            self._buckets.popitem(last=False)
+        return allowed

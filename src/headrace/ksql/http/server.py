@@ -1,0 +1,158 @@
+"""The HTTP server, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import ssl
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from hypercorn.typing import ASGIFramework
+
+from headrace.core.errors import ConfigError
+from headrace.ksql.http.access import Access
+from headrace.ksql.http.gate import Gate
+from headrace.ksql.http.routes import Routes
+from headrace.ksql.service import Service
+
+log = logging.getLogger("headrace.ksql")
+
+_START_S = 10.0
+_CLOSE_S = 2.0
+_IDLE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Files of PEM: a certificate, and its key."""
+
+    file: Path
+    key_file: Path
+
+    def check(self) -> None:
+        """Raises ConfigError if they can't be used."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.file, self.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"The certificate {self.file} with the key {self.key_file} can't be used: {error}. "
+                "Both must be PEM files, and belong together."
+            ) from error
+
+
+class HttpServer:
+    """Answers from when it is made until it is closed. Raises ConfigError if it can't, or if what
+    it would serve to other machines isn't protected."""
+
+    def __init__(
+        self,
+        service: Service,
+        host: str = "127.0.0.1",
+        port: int = 8088,
+        *,
+        access: Access | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        access = access or Access()
+        _check_protection(host, access, certificate)
+        self._secure = certificate is not None
+        self._routes = Routes(service)
+        self._socket = _bound(host, port)
+        self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
+        self._gate = Gate(self._routes.app(), access)
+        self._config = self._configuration(certificate)
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ksql-http", daemon=True)
+        self._thread.start()
+        if not self._started.wait(_START_S):
+            self.close()
+            raise ConfigError("The HTTP server could not be started. The log says why.")
+
+    @property
+    def address(self) -> str:
+        """As http://127.0.0.1:8088."""
+        host, port = self.host_and_port
+        return f"http{'s' * self._secure}://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def close(self) -> None:
+        """Answers that are under way have a moment to end."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(2 * _CLOSE_S)
+        self._routes.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except Exception:
+            log.exception("The HTTP server has failed")
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        self._loop.call_soon(self._started.set)
+        app = cast(ASGIFramework, self._gate)  # Starlette's types of messages are looser
+        await serve(app, self._config, shutdown_trigger=self._stop.wait, mode="asgi")
+
+    def _configuration(self, certificate: Certificate | None) -> Config:
+        config = Config()
+        config.bind = [f"fd://{self._socket.detach()}"]
+        if certificate is not None:
+            config.certfile, config.keyfile = str(certificate.file), str(certificate.key_file)
+        config.include_server_header = False
+        config.errorlog = logging.getLogger("headrace.ksql.http")
+        config.errorlog.setLevel(logging.WARNING)
+        config.graceful_timeout = _CLOSE_S
+        config.keep_alive_timeout = _IDLE_S
+        config.keep_alive_max_requests = 1_000_000
+        config.backlog = 1024
+        return config
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+        )
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise ConfigError(
+            f"listeners can't have {host}:{port}: {error}. Choose another port, or 0 for any that "
+            "is free."
+        ) from error
+
+
+def _check_protection(host: str, access: Access, certificate: Certificate | None) -> None:
+    if certificate is not None:
+        certificate.check()
+    if _is_loopback(host):
+        return
+    missing = []
+    if not access.is_protected:
+        missing.append("server.token or server.users.file")
+    if certificate is None:
+        missing.append("server.certificate.file and server.key.file")
+    if missing:
+        raise ConfigError(
+            f"listeners has {host}, which other machines can reach: that needs "
+            f"{', and '.join(missing)} as well. Or use localhost."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""From an AST to what it means: which columns of which sources, which aggregates, which joins."""

@@ -1,0 +1,1 @@
+"""From steps to a topology, through the DSL."""

@@ -1,0 +1,36 @@
+"""KAFKA: one column, in the bytes of Kafka's own serializers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.serde import primitive
+from headrace.serde.serde import Serde
+from headrace.sql.formats.codec import Codec
+from headrace.sql.formats.registry import SchemaRegistry
+from headrace.sql.formats.shape import RowFormat
+
+_SERDES: dict[str, Callable[[], Serde[Any]]] = {
+    "INTEGER": primitive.integer,
+    "BIGINT": primitive.long,
+    "DOUBLE": primitive.double,
+    "STRING": primitive.string,
+    "BYTES": primitive.bytes_,
+}
+
+
+def kafka_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
+    """The codec of rows with one column."""
+    (column,) = rows.columns
+    serde = _SERDES[column.type.name]()
+    write, read = serde.serialize, serde.deserialize
+
+    def serialize(row: tuple[Any, ...]) -> bytes | None:
+        (value,) = row
+        return None if value is None else write(value)
+
+    def deserialize(data: bytes) -> tuple[Any, ...]:
+        return (read(data),)
+
+    return Codec(serialize, deserialize)

@@ -1,0 +1,46 @@
+"""ksqlDB's functions, one module for each of its categories, or for a part of one."""
+
+from headrace.sql.functions.builtin import (
+    arrays,
+    by_offset,
+    collecting,
+    conditional,
+    datetimes,
+    encodings,
+    extremes,
+    geography,
+    json,
+    lambdas,
+    maps,
+    masks,
+    mathematical,
+    regexes,
+    strings,
+    sums,
+    tables,
+    urls,
+)
+from headrace.sql.functions.library import Library
+
+LIBRARIES: tuple[Library, ...] = (
+    arrays.library,
+    by_offset.library,
+    collecting.library,
+    conditional.library,
+    conditional.others,
+    datetimes.library,
+    encodings.conversions,
+    encodings.library,
+    extremes.library,
+    geography.library,
+    json.library,
+    lambdas.library,
+    maps.library,
+    masks.library,
+    mathematical.library,
+    regexes.library,
+    strings.library,
+    sums.library,
+    tables.library,
+    urls.library,
+)

@@ -1,0 +1,1 @@
+"""From a resolved query to the steps that compute it."""

@@ -1,0 +1,1 @@
+"""Pull queries: what a table holds at this moment, or a stream from its beginning."""

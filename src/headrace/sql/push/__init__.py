@@ -1,0 +1,1 @@
+"""Push queries: results as they come, for as long as somebody listens."""
