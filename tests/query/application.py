@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -75,6 +76,9 @@ class Application:
         assert self._pipe.recv() == "committed"
 
     def _run(self, pipe: Connection) -> None:
+        # What else this process has open would stay open for as long as the child lives.
+        os.closerange(3, pipe.fileno())
+        os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
         while True:
             self._commit(*pipe.recv())
             pipe.send("committed")
