@@ -399,3 +399,16 @@ def test_slow_client(client: httpx.Client, service: ScriptedService) -> None:
         *_, last = lines
     assert json.loads(last)["error_code"] == 50000
     assert "has not read" in json.loads(last)["message"]
+
+
+def test_streams_end_with_the_server(
+    client: httpx.Client, server: HttpServer, service: ScriptedService
+) -> None:
+    service.kind = QueryKind.PUSH
+    with client.stream("POST", "/query-stream", json={"sql": "SELECT 1;"}) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        threading.Thread(target=server.close).start()
+        assert json.loads(next(lines))["error_code"] == 50303
+        assert list(lines) == []
+    assert service.rows.closed
