@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from headrace.core.errors import HeadraceError
 from headrace.ksql.commands import Command, CommandLog, command_id
 from headrace.ksql.failures import outage
-from headrace.ksql.running import Runner
+from headrace.ksql.running import QueryError, Runner
 from headrace.ksql.service import CommandStatus
 from headrace.sql.engine import Done, Engine
 from headrace.sql.errors import SqlError
@@ -65,6 +67,8 @@ class CommandExecutor:
         self.statuses: dict[str, CommandStatus] = {}
         self.failure: Exception | None = None
         """Why no more commands are executed."""
+        self.failed: dict[str, QueryError] = {}
+        """Why queries could not even be started."""
         self._topics = topics
         self._log = log
         self._runner = runner
@@ -217,12 +221,24 @@ class CommandExecutor:
         for query_id in list(self._running):
             if query_id not in wanted:
                 del self._running[query_id]
-                self._runner.stop(query_id, forget=forget)
+                with self._noted(query_id):
+                    self._runner.stop(query_id, forget=forget)
         self.paused &= self.engine.queries.keys()
         for query_id, query in wanted.items():
             if self._running.get(query_id) is not query:
                 self._running[query_id] = query
-                self._runner.start(query, paused=query_id in self.paused)
+                with self._noted(query_id):
+                    self._runner.start(query, paused=query_id in self.paused)
+
+    @contextmanager
+    def _noted(self, query_id: str) -> Iterator[None]:
+        """Whatever happens to one query, the others are seen to."""
+        self.failed.pop(query_id, None)
+        try:
+            yield
+        except Exception as error:
+            _LOG.exception("Query %s can't be started or stopped", query_id)
+            self.failed[query_id] = QueryError(int(time.time() * 1000), str(error), "SYSTEM")
 
 
 def controlled(statement: ast.ControlQuery, engine: Engine) -> list[str]:

@@ -315,6 +315,8 @@ class Server:
         try:
             return self._runner.state(query_id)
         except KeyError:
+            if query_id in self._executor.failed:
+                return QueryState.ERROR
             # Of a query that this server doesn't run, only what commands say is known.
             paused = query_id in self._executor.paused
             return QueryState.PAUSED if paused else QueryState.RUNNING
@@ -323,7 +325,8 @@ class Server:
         try:
             return self._runner.errors(query_id)
         except KeyError:
-            return []
+            failed = self._executor.failed.get(query_id)
+            return [] if failed is None else [failed]
 
     # Requests
 
