@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,9 +48,13 @@ class Gate:
             await self._web_socket(scope, receive, send)
             return
         exchange = _Exchange(receive, send)
+        if "://" in scope["path"]:  # the whole address, as clients of proxies send it
+            scope["path"] = urlsplit(scope["path"]).path or "/"
         try:
             self._check(HTTPConnection(scope))
             await self._inner(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            return
         except Exception as error:
             if exchange.began:
                 log.exception("An answer was broken off")
