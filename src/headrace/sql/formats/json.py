@@ -73,7 +73,16 @@ def _object_writer(columns: tuple[Column, ...]) -> Callable[[Row], bytes]:
 def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
     """The function that reads a row."""
     parse = _parse_exactly if _has_decimal([c.type for c in rows.columns]) else orjson.loads
-    reader = _SingleReader(rows.columns[0]) if rows.is_unwrapped else _ObjectReader(rows.columns)
+    if not rows.is_unwrapped:
+        return _ObjectReader(rows.columns, parse).read
+    decode = decoder(rows.columns[0].type)
+    return _careful(parse, lambda content: (decode(content),))
+
+
+def _careful(
+    parse: Callable[[bytes], Any], read: Callable[[Any], Row]
+) -> Callable[[bytes], Row | None]:
+    """Reads a row of what is in the bytes, if anything is; all that can go wrong is told."""
 
     def read_row(data: bytes) -> Row | None:
         if not data:
@@ -85,19 +94,11 @@ def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
         if content is None:
             return None
         try:
-            return reader.read(content)
+            return read(content)
         except Inexact:
-            return reader.read(_parse_exactly(data))
+            return read(_parse_exactly(data))
 
     return read_row
-
-
-class _SingleReader:
-    """Reads rows of one column, which stands by itself."""
-
-    def __init__(self, column: Column) -> None:
-        decode = decoder(column.type)
-        self.read: Callable[[Any], Row] = lambda content: (decode(content),)
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,20 @@ class _Shape:
 
 class _ObjectReader:
     """Reads rows from objects. Most objects of a topic have the same names, and values of the same
-    types, so there are functions made for them."""
+    types. `read` does all that is to be done for these in one function, whose constants are changed
+    when there are others; what it can't do is done with more care."""
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
-        self.read: Callable[[Any], Row] = self._read_any
+    def __init__(self, columns: tuple[Column, ...], parse: Callable[[bytes], Any]) -> None:
         self._names = [column.name for column in columns]
         self._decoders = [decoder(column.type) for column in columns]
         self._types = [column.type.name for column in columns]
         self._shapes: dict[tuple[str, ...], _Shape] = {}
+        self._expected: dict[str, Any] = {
+            "parse": parse,
+            "size": -1,
+            "read_any": _careful(parse, self._read_any),
+        }
+        self.read: Callable[[bytes], Row | None] = self._made(_EXPECTED, self._expected)
 
     def _read_any(self, content: Any) -> Row:
         if type(content) is not dict:
@@ -135,38 +142,33 @@ class _ObjectReader:
         )
 
     def _learned(self, names: tuple[str, ...]) -> _Shape:
-        """From now on, objects with these names are expected. A column is found by its name, else
-        by the first name that is it in upper case."""
+        """A column is found by its name, else by the first name that is it in upper case."""
         upper: dict[str, str] = {}
         for name in names:
             upper.setdefault(name.upper(), name)
         found = [name if name in names else upper.get(name) for name in self._names]
         if len(self._shapes) >= _REMEMBERED:
             return _Shape(found, _nothing)
-        # There must be certainty that no other name could be meant. Names that are exactly the
-        # columns' go before all others; where every name is a column's there are no others.
-        condition = "type(content) is dict"
-        if found != self._names:
-            all_used = len(names) == len(found) and None not in found
-            condition += f" and len(content) == {len(names)}" if all_used else _SAME_NAMES
-        self.read = self._made_for(found, condition, "read_any(content)", names)
-        shape = _Shape(found, self._made_for(found, "True", "None", names))
+        if None not in found:
+            # From now on, objects with these names are expected. Where all names are columns', or
+            # all are exactly those of columns, no other name could be meant.
+            certain = len(names) == len(found) or found == self._names
+            self._expected |= {"size": len(names), "certain": certain, "names": names}
+            self._expected |= {f"name{at}": name for at, name in enumerate(found)}
+        constants = {f"name{at}": name for at, name in enumerate(found) if name is not None}
+        shape = _Shape(found, self._made(_KNOWN, constants))
         self._shapes[names] = shape
         return shape
 
-    def _made_for(
-        self, found: list[str | None], condition: str, otherwise: str, names: tuple[str, ...]
-    ) -> Callable[[Any], Any]:
-        """A function made for these names. Its text has numbers in it, and no names of users'."""
-        constants: dict[str, Any] = {"read_any": self._read_any, "names": names}
+    def _made(self, template: str, constants: dict[str, Any]) -> Callable[[Any], Any]:
+        """A function for the columns that have names in the constants, or will have them. Its text
+        has numbers in it, and no names of users'."""
         values, checks = [], ["True"]
-        for at, (name, type, decode) in enumerate(
-            zip(found, self._types, self._decoders, strict=True)
-        ):
-            if name is None:
+        for at, (type, decode) in enumerate(zip(self._types, self._decoders, strict=True)):
+            if template is _KNOWN and f"name{at}" not in constants:
                 values.append(f"v{at} = None")
                 continue
-            constants[f"name{at}"], constants[f"decode{at}"] = name, decode
+            constants[f"decode{at}"] = decode
             values.append(f"v{at} = content[name{at}]")
             natural = _NATURAL.get(type)
             if natural is None:
@@ -177,21 +179,36 @@ class _ObjectReader:
             bits = _BITS.get(type)
             within = f" and -{1 << bits} <= v{at} < {1 << bits}" if bits else ""
             checks.append(f"(type(v{at}) is {natural.__name__}{within} or v{at} is None)")
-        row = "".join(f"v{at}, " for at in range(len(found)))
-        text = f"""
-def read(content):
-    if {condition}:
-        try:
-            {_STATEMENTS.join(values) or "pass"}
-        except KeyError:
-            return {otherwise}
-        if {" and ".join(checks)}:
-            return ({row})
-    return {otherwise}
-"""
+        text = template.format(
+            values=_STATEMENTS.join(values) or "pass",
+            checks=" and ".join(checks),
+            row="".join(f"v{at}, " for at in range(len(self._types))),
+        )
         exec(compile(text, "<JSON reader>", "exec"), constants)
         read: Callable[[Any], Any] = constants["read"]
         return read
+
+
+_EXPECTED = """
+def read(data):
+    try:
+        content = parse(data)
+        if len(content) == size and (certain or tuple(content) == names):
+            {values}
+            if {checks}:
+                return ({row})
+    except Exception:
+        pass
+    return read_any(data)
+"""
+"""Whatever goes wrong here goes wrong again in `read_any`, which tells it."""
+
+_KNOWN = """
+def read(content):
+            {values}
+            if {checks}:
+                return ({row})
+"""
 
 
 def _nothing(content: dict[str, Any]) -> Row | None:
@@ -199,7 +216,6 @@ def _nothing(content: dict[str, Any]) -> Row | None:
 
 
 _REMEMBERED = 256
-_SAME_NAMES = " and tuple(content) == names"
 _STATEMENTS = "\n" + 12 * " "
 _NATURAL = {
     "BOOLEAN": bool,
