@@ -72,6 +72,7 @@ class CommandExecutor:
         self._topics = topics
         self._log = log
         self._runner = runner
+        self._reconciling = threading.Lock()
         self._running: dict[str, PersistentQuery] = {}
         self._leads = False
         self._position = 0
@@ -98,7 +99,7 @@ class CommandExecutor:
         """Whether this server is the one that runs the queries."""
         with self.lock:
             self._leads = leads
-            self._reconcile(forget=False)
+        self._reconcile(forget=False)
 
     @property
     def leads(self) -> bool:
@@ -149,7 +150,7 @@ class CommandExecutor:
     def _execute(self, offset: int, command: Command) -> None:
         with self.lock:
             name, status = self._come_of(offset, command)
-            self._reconcile(forget=True)
+        self._reconcile(forget=True)
         if name is not None:
             self.statuses[name] = status
         with self._moved:
@@ -216,19 +217,23 @@ class CommandExecutor:
             self._runner.resume(query_id)
 
     def _reconcile(self, *, forget: bool) -> None:
-        """Have those queries run that should."""
-        wanted = dict(self.engine.queries) if self._leads else {}
-        for query_id in list(self._running):
-            if query_id not in wanted:
-                del self._running[query_id]
-                with self._noted(query_id):
-                    self._runner.stop(query_id, forget=forget)
-        self.paused &= self.engine.queries.keys()
-        for query_id, query in wanted.items():
-            if self._running.get(query_id) is not query:
-                self._running[query_id] = query
-                with self._noted(query_id):
-                    self._runner.start(query, paused=query_id in self.paused)
+        """Have those queries run that should. That may take a while, in which the engine can be
+        looked at."""
+        with self._reconciling:
+            with self.lock:
+                wanted = dict(self.engine.queries) if self._leads else {}
+                self.paused &= self.engine.queries.keys()
+                paused = set(self.paused)
+            for query_id in list(self._running):
+                if query_id not in wanted:
+                    del self._running[query_id]
+                    with self._noted(query_id):
+                        self._runner.stop(query_id, forget=forget)
+            for query_id, query in wanted.items():
+                if self._running.get(query_id) is not query:
+                    with self._noted(query_id):
+                        self._runner.start(query, paused=query_id in paused)
+                    self._running[query_id] = query
 
     @contextmanager
     def _noted(self, query_id: str) -> Iterator[None]:
