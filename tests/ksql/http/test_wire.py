@@ -25,6 +25,8 @@ def _answer(server: HttpServer, request: bytes) -> bytes:
         (b"GET http://localhost/info HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 200"),
         (b"GET /info HTTP/1.0\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 200"),
         (b"GET /info HTTP/1.1\r\n\r\n", b"HTTP/1.1 400"),
+        (b"GET /info HTTP/1.1\r\nHost: [\r\n\r\n", b"HTTP/1.1 403"),
+        (b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 307"),
         (b"\x00\xff\r\n\r\n", b"HTTP/1.1 400"),
         (b"GET /%00%ff/.. HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 404"),
         (b"GET /status/a//b HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 404"),

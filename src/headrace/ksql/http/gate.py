@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -48,8 +47,8 @@ class Gate:
             await self._web_socket(scope, receive, send)
             return
         exchange = _Exchange(receive, send)
-        if "://" in scope["path"]:  # the whole address, as clients of proxies send it
-            scope["path"] = urlsplit(scope["path"]).path or "/"
+        if not scope["path"].startswith("/"):  # the whole address, as clients of proxies send it
+            scope["path"] = "/" + scope["path"].partition("://")[2].partition("/")[2]
         try:
             self._check(HTTPConnection(scope))
             await self._inner(scope, exchange.receive, exchange.send)
@@ -72,7 +71,7 @@ class Gate:
 
     def _check(self, request: HTTPConnection) -> None:
         self._check_rate(request)
-        self._check_origin(request.headers, request.url.scheme)
+        self._check_origin(request.headers)
         self._check_credentials(request)
 
     def _check_rate(self, request: HTTPConnection) -> None:
@@ -82,7 +81,7 @@ class Gate:
                 f"This client makes more than {self._access.rate} requests a second.",
             )
 
-    def _check_origin(self, headers: Headers, scheme: str) -> None:
+    def _check_origin(self, headers: Headers) -> None:
         host = headers.get("host", "")
         if not self._access.is_protected and _without_port(host).lower() not in self._hosts:
             raise KsqlError(
@@ -95,7 +94,7 @@ class Gate:
 
     def _check_credentials(self, request: HTTPConnection) -> None:
         access = self._access
-        if not access.is_protected or request.url.path in _OPEN:
+        if not access.is_protected or request.scope["path"] in _OPEN:
             return
         token = request.query_params.get("access_token")
         if request.scope["type"] == "websocket" and token is not None:
