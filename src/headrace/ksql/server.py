@@ -129,8 +129,9 @@ class Server:
         run = StatementRun(self._inside, self._checked(request), variables)
         if request.sequence_number is not None and request.sequence_number >= 0:
             run.wait_for(request.sequence_number + 1)
-        # What other servers were told before is known here too, unless it takes long.
-        self._executor.wait_for(self._log.end(), self._inside.command_timeout_s)
+        with statement_errors(request.sql):
+            # What other servers were told before is known here too, unless it takes long.
+            self._executor.wait_for(self._log.end(), self._inside.command_timeout_s)
         return run.run(self._parsed(request))
 
     def terminate_cluster(self, delete_topics: Sequence[str]) -> list[Entity]:
