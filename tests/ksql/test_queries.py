@@ -316,3 +316,21 @@ def test_a_query_that_is_replaced_goes_on_with_its_state(server: TestServer) -> 
     assert server.rows("SELECT * FROM counts WHERE name = 'a';") == [("a", 3, 1)]
     (query,) = server.run("SHOW QUERIES;")[0]["queries"]
     assert query["id"] == "CTAS_COUNTS_1"
+
+
+def test_a_query_that_can_not_be_started_disturbs_nobody(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.run(CLICKS)
+    with monkeypatch.context() as broken:
+        broken.setattr(server.runner, "start", lambda *given, **named: 1 / 0)
+        (entity,) = server.run(COUNTS)
+    assert entity["commandStatus"]["status"] == "SUCCESS"
+    (query,) = server.run("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+    assert (query["state"], query["queryErrors"][0]["errorMessage"]) == (
+        "ERROR",
+        "division by zero",
+    )
+    server.run("CREATE STREAM copy AS SELECT * FROM clicks; DROP TABLE counts;" + INSERTS)
+    server.settle()
+    assert len(server.records("COPY")) == 4

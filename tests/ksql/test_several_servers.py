@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Thread
+from typing import Any
 
 import pytest
 
+from headrace.core.errors import BrokerError
 from headrace.ksql.commands import Command, InMemoryCommandLog
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http.server import HttpServer
 from headrace.ksql.memory import InMemoryCluster
 from headrace.ksql.requests import QueryRequest, StatementsRequest
+from headrace.sql.formats import InMemorySchemaRegistry, SchemaText
 
 from .servers import CLICKS, COUNTS, Appointed, TestServer
 
@@ -181,3 +184,25 @@ def test_a_forwarded_query_is_not_forwarded_again(opened: ExitStack) -> None:
     skip = {"request.ksql.query.pull.skip.forwarding": True}
     with pytest.raises(KsqlError, match="isn't running"):
         server.server.query(QueryRequest("SELECT * FROM counts;", request_properties=skip))
+
+
+def test_an_outage_is_waited_for(
+    opened: ExitStack, server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that can't be executed now must not be left out: others have executed it."""
+    monkeypatch.setattr("headrace.ksql.executor._PAUSE_S", 0.01)
+    server.registry.register("t-value", SchemaText("AVRO", '{"type": "int"}'))
+    server.run("CREATE STREAM s (a INT) WITH (kafka_topic='t', partitions=1, value_format='AVRO');")
+    away = 3
+
+    class Flaky(InMemorySchemaRegistry):
+        def register(self, *given: Any, **named: Any) -> int:
+            nonlocal away
+            away -= 1
+            if away > 0:
+                raise BrokerError("The registry is away", retriable=True)
+            return super().register(*given, **named)
+
+    again = start(opened, server.cluster, server.log, registry=Flaky())
+    assert [stream["name"] for stream in again.run("SHOW STREAMS;")[0]["streams"]] == ["S"]
+    assert away == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headrace.core.errors import BrokerError
 from headrace.ksql.errors import ErrorCode
 from headrace.ksql.requests import StatementsRequest
 
@@ -257,3 +258,18 @@ def test_statuses_of_commands(server: TestServer) -> None:
     assert set(server.server.statuses()) == {"stream/CLICKS/create", "table/COUNTS/create"}
     with pytest.raises(Exception, match="Command not found"):
         server.server.status("stream/NOTHING/create")
+
+
+def test_a_kafka_that_is_away_is_not_the_fault_of_a_statement(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.run(CLICKS)
+
+    def away(*given: Any) -> Any:
+        raise BrokerError("Could not connect", retriable=True)
+
+    monkeypatch.setattr(server.cluster, "produce", away)
+    error = server.refused("INSERT INTO clicks VALUES ('a', 1);")
+    assert (error.code, error.message) == (ErrorCode.SERVER_ERROR, "Could not connect")
+    monkeypatch.setattr(server.log, "end", away)
+    assert server.refused("SHOW STREAMS;").code is ErrorCode.SERVER_ERROR

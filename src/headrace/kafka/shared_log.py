@@ -15,6 +15,8 @@ from headrace.kafka.settings import ClientSettings
 from headrace.kafka.topic_tail import TopicTail
 
 _CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_PATIENCE_S = 15.0
+"""Somebody waits for the answer."""
 
 
 class SharedLog:
@@ -35,7 +37,7 @@ class SharedLog:
             admin.create([TopicSpec(topic, 1, config=_CONFIG)])
         finally:
             admin.close()
-        self._bounds = LogBounds(settings)
+        self._bounds = LogBounds(settings, timeout_s=_PATIENCE_S)
         self._bounds_lock = threading.Lock()
         self._tail = TopicTail(settings, {self.partition: self.begin()})
 
@@ -64,7 +66,9 @@ class SharedLog:
             producer = self._producer
             if producer is None or not producer.usable:
                 self._producer = None
-                producer = TransactionalProducer(self._settings, self._transactional_id)
+                producer = TransactionalProducer(
+                    self._settings, self._transactional_id, timeout_s=_PATIENCE_S
+                )
                 producer.open()
                 self._producer = producer
             try:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from headrace.core.errors import HeadraceError
 from headrace.ksql.commands import Command, CommandLog, command_id
-from headrace.ksql.running import Runner
+from headrace.ksql.failures import outage
+from headrace.ksql.running import QueryError, Runner
 from headrace.ksql.service import CommandStatus
 from headrace.sql.engine import Done, Engine
 from headrace.sql.errors import SqlError
@@ -19,6 +23,7 @@ from headrace.sql.topics import TopicInfo, Topics
 
 _LOG = logging.getLogger("headrace.ksql")
 _POLL_S = 0.1
+_PAUSE_S = 1.0
 
 QUEUED = CommandStatus("QUEUED", "Statement written to command topic")
 
@@ -62,12 +67,17 @@ class CommandExecutor:
         self.statuses: dict[str, CommandStatus] = {}
         self.failure: Exception | None = None
         """Why no more commands are executed."""
+        self.failed: dict[str, QueryError] = {}
+        """Why queries could not even be started."""
         self._topics = topics
         self._log = log
         self._runner = runner
+        self._reconciling = threading.Lock()
         self._running: dict[str, PersistentQuery] = {}
         self._leads = False
         self._position = 0
+        self._next = 0
+        self._waiting: deque[tuple[int, Command]] = deque()
         self._results: dict[int, CommandStatus] = {}
         self._moved = threading.Condition()
         self._stopped = threading.Event()
@@ -77,7 +87,7 @@ class CommandExecutor:
         """Execute all that is in the log by now, then what comes."""
         end = self._log.end()
         while self._position < end:
-            self._read(_POLL_S)
+            self._read_on()
         self._thread.start()
 
     def close(self) -> None:
@@ -89,7 +99,7 @@ class CommandExecutor:
         """Whether this server is the one that runs the queries."""
         with self.lock:
             self._leads = leads
-            self._reconcile(forget=False)
+        self._reconcile(forget=False)
 
     @property
     def leads(self) -> bool:
@@ -113,43 +123,34 @@ class CommandExecutor:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            try:
-                self._read(_POLL_S)
-                self.failure = None
-            except Exception as error:
-                # Without this thread nothing would be executed any more.
-                if self.failure is None:
-                    _LOG.exception("Commands can't be read")
-                self.failure = error
-                self._stopped.wait(_POLL_S)
+            self._read_on()
+
+    def _read_on(self) -> None:
+        try:
+            self._read(_POLL_S)
+            self.failure = None
+        except Exception as error:
+            # It may pass; and if this ended, nothing would be executed any more.
+            if self.failure is None:
+                _LOG.exception("Commands can't be read or executed at this moment")
+            self.failure = error
+            self._stopped.wait(_PAUSE_S)
 
     def _read(self, timeout_s: float) -> None:
-        found, position = self._log.read(self._position, timeout_s)
-        for offset, command in found:
-            self._execute(offset, command)
+        if not self._waiting:
+            found, self._next = self._log.read(self._position, timeout_s)
+            self._waiting.extend(found)
+        while self._waiting:
+            self._execute(*self._waiting[0])
+            self._waiting.popleft()
         with self._moved:
-            self._position = position
+            self._position = self._next
             self._moved.notify_all()
 
     def _execute(self, offset: int, command: Command) -> None:
-        status = CommandStatus("ERROR", "The command isn't a statement.")
-        name = None
         with self.lock:
-            try:
-                (parsed,) = parse(command.statement)
-                name = command_id(parsed.statement)
-                self._topics.know(command)
-                self.engine.number_next_query(offset)
-                status = self._done(parsed, command)
-            except HeadraceError as error:
-                _LOG.warning("Command %d failed: %s", offset, error)
-                message = error.message if isinstance(error, SqlError) else str(error)
-                status = CommandStatus("ERROR", message)
-            except Exception as error:
-                # Whatever a command does, those that follow are executed.
-                _LOG.exception("Command %d failed", offset)
-                status = CommandStatus("ERROR", f"{type(error).__name__}: {error}")
-            self._reconcile(forget=True)
+            name, status = self._come_of(offset, command)
+        self._reconcile(forget=True)
         if name is not None:
             self.statuses[name] = status
         with self._moved:
@@ -157,6 +158,28 @@ class CommandExecutor:
             self._results.pop(offset - 10_000, None)
             self._position = offset + 1
             self._moved.notify_all()
+
+    def _come_of(self, offset: int, command: Command) -> tuple[str | None, CommandStatus]:
+        """What came of a command, and its id. Raises BrokerError if it can't be executed now, but
+        may be later: then all that follow must wait for it."""
+        name = None
+        try:
+            (parsed,) = parse(command.statement)
+            name = command_id(parsed.statement)
+            self._topics.know(command)
+            self.engine.number_next_query(offset)
+            return name, self._done(parsed, command)
+        except HeadraceError as error:
+            passing = outage(error)
+            if passing is not None:
+                raise passing from error
+            _LOG.warning("Command %d failed: %s", offset, error)
+            message = error.message if isinstance(error, SqlError) else str(error)
+            return name, CommandStatus("ERROR", message)
+        except Exception as error:
+            # Whatever a command does, those that follow are executed.
+            _LOG.exception("Command %d failed", offset)
+            return name, CommandStatus("ERROR", f"{type(error).__name__}: {error}")
 
     def _done(self, parsed: ParsedStatement, command: Command) -> CommandStatus:
         statement = parsed.statement
@@ -194,17 +217,33 @@ class CommandExecutor:
             self._runner.resume(query_id)
 
     def _reconcile(self, *, forget: bool) -> None:
-        """Have those queries run that should."""
-        wanted = dict(self.engine.queries) if self._leads else {}
-        for query_id in list(self._running):
-            if query_id not in wanted:
-                del self._running[query_id]
-                self._runner.stop(query_id, forget=forget)
-        self.paused &= self.engine.queries.keys()
-        for query_id, query in wanted.items():
-            if self._running.get(query_id) is not query:
-                self._running[query_id] = query
-                self._runner.start(query, paused=query_id in self.paused)
+        """Have those queries run that should. That may take a while, in which the engine can be
+        looked at."""
+        with self._reconciling:
+            with self.lock:
+                wanted = dict(self.engine.queries) if self._leads else {}
+                self.paused &= self.engine.queries.keys()
+                paused = set(self.paused)
+            for query_id in list(self._running):
+                if query_id not in wanted:
+                    del self._running[query_id]
+                    with self._noted(query_id):
+                        self._runner.stop(query_id, forget=forget)
+            for query_id, query in wanted.items():
+                if self._running.get(query_id) is not query:
+                    with self._noted(query_id):
+                        self._runner.start(query, paused=query_id in paused)
+                    self._running[query_id] = query
+
+    @contextmanager
+    def _noted(self, query_id: str) -> Iterator[None]:
+        """Whatever happens to one query, the others are seen to."""
+        self.failed.pop(query_id, None)
+        try:
+            yield
+        except Exception as error:
+            _LOG.exception("Query %s can't be started or stopped", query_id)
+            self.failed[query_id] = QueryError(int(time.time() * 1000), str(error), "SYSTEM")
 
 
 def controlled(statement: ast.ControlQuery, engine: Engine) -> list[str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headrace.core.errors import HeadraceError, StateError
+from headrace.core.errors import BrokerError, HeadraceError, StateError
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.sql.errors import ParseError, SqlError, StatementError
 
@@ -33,8 +33,20 @@ def statement_errors(sql: str, *, in_message: bool = False) -> Iterator[None]:
         ) from error
 
 
+def outage(error: BaseException) -> BrokerError | None:
+    """What is behind an error, if it is that Kafka or the schema registry can't be reached."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BrokerError):
+            return cause
+        cause = cause.__cause__
+    return None
+
+
 def _told(error: HeadraceError, sql: str, in_message: bool) -> KsqlError:
     message = error.message if isinstance(error, SqlError) else str(error)
+    if outage(error) is not None:
+        return KsqlError(ErrorCode.SERVER_ERROR, message, sql)
     if isinstance(error, ParseError):
         return KsqlError(ErrorCode.BAD_STATEMENT, message, error.statement or sql)
     if isinstance(error, StatementError) and in_message:

@@ -142,10 +142,11 @@ class _Running:
     def _run(self) -> None:
         try:
             while not self._stopped.is_set():
-                if self.paused.is_set():
-                    self._stopped.wait(_IDLE_S)
-                    continue
                 records = self._reader.poll(_POLL_S)
+                while self.paused.is_set() and not self._stopped.wait(_IDLE_S):
+                    pass
+                if self._stopped.is_set():
+                    break
                 with self._lock:
                     self._kernel.feed(records)
                     self._kernel.tick()

@@ -129,8 +129,9 @@ class Server:
         run = StatementRun(self._inside, self._checked(request), variables)
         if request.sequence_number is not None and request.sequence_number >= 0:
             run.wait_for(request.sequence_number + 1)
-        # What other servers were told before is known here too, unless it takes long.
-        self._executor.wait_for(self._log.end(), self._inside.command_timeout_s)
+        with statement_errors(request.sql):
+            # What other servers were told before is known here too, unless it takes long.
+            self._executor.wait_for(self._log.end(), self._inside.command_timeout_s)
         return run.run(self._parsed(request))
 
     def terminate_cluster(self, delete_topics: Sequence[str]) -> list[Entity]:
@@ -315,6 +316,8 @@ class Server:
         try:
             return self._runner.state(query_id)
         except KeyError:
+            if query_id in self._executor.failed:
+                return QueryState.ERROR
             # Of a query that this server doesn't run, only what commands say is known.
             paused = query_id in self._executor.paused
             return QueryState.PAUSED if paused else QueryState.RUNNING
@@ -323,7 +326,8 @@ class Server:
         try:
             return self._runner.errors(query_id)
         except KeyError:
-            return []
+            failed = self._executor.failed.get(query_id)
+            return [] if failed is None else [failed]
 
     # Requests
 

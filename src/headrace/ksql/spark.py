@@ -32,6 +32,7 @@ _FIRST_PAUSE = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE = "ksql.query.retry.backoff.max.ms"
 _KEPT_ERRORS = "ksql.query.error.max.queue.size"
 _LOOK = timedelta(seconds=0.5)
+_STOP_S = 10.0
 _CALM_S = 60.0
 """What runs so long has got over its error."""
 
@@ -55,9 +56,14 @@ class SparkRunner:
         self._queries[query.id] = _Application(query, self._settings, self.session, before, paused)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
+        """A batch that takes long is not waited for: it ends in the background."""
         application = self._queries.pop(query_id, None)
         if application is not None:
-            application.stop(forget=forget)
+            ending = threading.Thread(
+                target=lambda: application.stop(forget=forget), name=f"{query_id}-end", daemon=True
+            )
+            ending.start()
+            ending.join(_STOP_S)
 
     def pause(self, query_id: str) -> None:
         self._queries[query_id].pause()

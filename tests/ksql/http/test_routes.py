@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -12,7 +15,14 @@ from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http.server import HttpServer
 from headrace.ksql.requests import QueryRequest, StatementsRequest
-from headrace.ksql.results import LIMIT_REACHED, PrintLine, QueryKind, Row
+from headrace.ksql.results import (
+    LIMIT_REACHED,
+    Closed,
+    PrintLine,
+    QueryKind,
+    ResultStream,
+    Row,
+)
 
 from .scripted import ScriptedService
 
@@ -348,3 +358,57 @@ def test_inserts_that_are_refused(
     assert (old.status_code, old.json()["error_code"]) == (400, 40004)
     service.error = KsqlError(ErrorCode.BAD_STATEMENT, "unknown")
     assert _inserts(http2, {"target": "s"}, {"ID": 1}).json()["error_code"] == 40001
+
+
+def test_rows_are_inserted_as_they_come(server: HttpServer, service: ScriptedService) -> None:
+    """Each is acknowledged before the request ends."""
+    acknowledged = threading.Semaphore(0)
+    rows = 3
+
+    def body() -> Iterator[bytes]:
+        yield b'{"target": '
+        yield b'"s"}\n'
+        for number in range(rows):
+            yield b'{"ID": %d' % number
+            yield b"}\n"
+            deadline = time.monotonic() + 5
+            while len(service.inserted.rows) <= number:
+                assert time.monotonic() < deadline, "nothing is inserted before the end"
+                time.sleep(0.001)
+            acknowledged.release()
+
+    with httpx.Client(base_url=server.address, http1=False, http2=True) as client:
+        answer = client.post("/inserts-stream", content=body())
+    assert len(answer.text.splitlines()) == rows
+    assert all(acknowledged.acquire(blocking=False) for _ in range(rows))
+
+
+def test_slow_client(client: httpx.Client, service: ScriptedService) -> None:
+    """Rows wait for it, not in memory but where they come from, and at last the query is ended."""
+    service.kind = QueryKind.PUSH
+    service.rows = ResultStream(capacity=10, patience_s=0.5)
+    put = 0
+    with client.stream("POST", "/query-stream", json={"sql": "SELECT 1;"}) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        with contextlib.suppress(Closed):
+            while put < 100_000:
+                service.rows.put(Row((put, "x" * 10_000)))
+                put += 1
+        assert put < 5_000
+        *_, last = lines
+    assert json.loads(last)["error_code"] == 50000
+    assert "has not read" in json.loads(last)["message"]
+
+
+def test_streams_end_with_the_server(
+    client: httpx.Client, server: HttpServer, service: ScriptedService
+) -> None:
+    service.kind = QueryKind.PUSH
+    with client.stream("POST", "/query-stream", json={"sql": "SELECT 1;"}) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        threading.Thread(target=server.close).start()
+        assert json.loads(next(lines))["error_code"] == 50303
+        assert list(lines) == []
+    assert service.rows.closed

@@ -5,7 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.core.errors import SerializationError
 from headrace.sql.formats import RowFormat, format_info, row_serde
@@ -135,3 +138,39 @@ def test_maps_of_other_keys_are_kept_between_steps() -> None:
     serde = row_serde(rows, "t")
     row = ({1: Decimal("1.10"), 2: None},)
     assert serde.deserialize(serde.serialize(row)) == row
+
+
+_COLUMNS = "A INT, B STRING, C DOUBLE"
+_OBJECTS = st.dictionaries(
+    st.sampled_from(["A", "a", "B", "b", "C", "c", "x", "y"]),
+    st.none() | st.integers(-5, 5) | st.just(2**40) | st.sampled_from(["t", "1"]) | st.just(1.5),
+)
+
+
+@given(st.lists(_OBJECTS, max_size=8))
+def test_what_was_read_before_makes_no_difference(objects: list[dict[str, Any]]) -> None:
+    """The reader expects objects to look like earlier ones."""
+    experienced = row_serde(values_of("JSON", _COLUMNS), "topic")
+
+    def outcome(serde: Any, data: bytes) -> Any:
+        try:
+            return serde.deserialize(data)
+        except SerializationError as error:
+            return str(error)
+
+    for each in objects:
+        data = orjson.dumps(each)
+        fresh = row_serde(values_of("JSON", _COLUMNS), "topic")
+        expected = outcome(fresh, data)
+        assert repr(outcome(experienced, data)) == repr(expected)
+        assert repr(outcome(fresh, data)) == repr(expected)
+
+
+def test_an_exact_name_goes_before_one_in_lower_case() -> None:
+    serde = row_serde(values_of("JSON", "A INT, B INT"), "topic")
+    assert serde.deserialize(b'{"a": 1, "b": 2}') == (1, 2)
+    assert serde.deserialize(b'{"a": 1, "b": 2, "A": 3}') == (3, 2)
+    assert serde.deserialize(b'{"a": 1, "b": 2, "x": 3}') == (1, 2)
+    assert serde.deserialize(b'{"a": 1, "b": 2, "B": 3}') == (1, 3)
+    assert serde.deserialize(b'{"a": 1, "x": 3}') == (1, None)
+    assert serde.deserialize(b'{"b": 1, "x": 3}') == (None, 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from headrace.sql.errors import ParseError
+from headrace.sql.syntax.formatter import format_expression
 from headrace.sql.syntax.parser import parse, parse_expression, parse_one
 
 
@@ -63,14 +64,36 @@ def test_depth_is_bounded(piece: str, count: int) -> None:
 
 
 def test_depth_of_types_is_bounded() -> None:
-    with pytest.raises(ParseError, match="levels deep"):
+    with pytest.raises(ParseError, match="nested too deep"):
         parse_one("CREATE TYPE t AS " + "ARRAY<" * 1000 + "INT" + ">" * 1000)
 
 
 def test_chains_of_operators_are_bounded() -> None:
-    assert parse_expression(" + ".join(["1"] * 150))
-    with pytest.raises(ParseError, match="more than 200 levels"):
-        parse_expression(" + ".join(["1"] * 300))
+    assert parse_expression(" + ".join(["1"] * 90))
+    with pytest.raises(ParseError, match="more than 100 levels"):
+        parse_expression(" + ".join(["1"] * 110))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [("(", ")", 140), ("f(", ")", 45), ("NOT ", "", 95), ("(1 + ", ")", 95), ("a[", "]", 95)],
+)
+def test_what_can_be_read_can_be_written_and_read_again(
+    before: str, after: str, count: int
+) -> None:
+    expression = parse_expression(before * count + "1" + after * count)
+    assert parse_expression(format_expression(expression)) == expression
+
+
+def test_a_stack_that_is_nearly_full_is_an_error_of_the_text() -> None:
+    def deep(frames: int) -> None:
+        if frames:
+            deep(frames - 1)
+        else:
+            parse("SELECT " + "(" * 100 + "1" + ")" * 100 + " FROM s;")
+
+    with pytest.raises(ParseError, match="nested too deep"):
+        deep(700)
 
 
 def test_the_length_of_a_text_is_bounded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,6 +16,9 @@ from headrace.ksql.requests import QueryRequest, StatementsRequest
 MAX_BODY = 1024 * 1024
 """Bytes of a request, and of a row in `/inserts-stream`."""
 
+PATIENCE_S = 30.0
+"""How long the body of a request may take."""
+
 _KINDS: dict[type, str] = {str: "a string", dict: "an object", list: "an array", int: "a number"}
 
 
@@ -23,15 +27,31 @@ def bad_request(message: str) -> KsqlError:
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object that a request brings."""
+    """The JSON object that a request brings. Raises KsqlError if it is too large, or too slow."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return json_object(await _read(request))
+    except TimeoutError:
+        raise bad_request(f"The request did not come within {PATIENCE_S:g} seconds.") from None
+
+
+async def _read(request: Request) -> bytes:
+    announced = request.headers.get("content-length", "")
+    size = int(announced) if announced.isdecimal() else 0
+    if size > MAX_BODY:
+        raise _too_large()
     chunks = []
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > MAX_BODY:
-            raise bad_request(f"A request may have {MAX_BODY:,} bytes, and this one has more.")
+            raise _too_large()
         chunks.append(chunk)
-    return json_object(b"".join(chunks))
+    return b"".join(chunks)
+
+
+def _too_large() -> KsqlError:
+    return bad_request(f"A request may have {MAX_BODY:,} bytes, and this one has more.")
 
 
 def json_object(data: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,9 +47,13 @@ class Gate:
             await self._web_socket(scope, receive, send)
             return
         exchange = _Exchange(receive, send)
+        if not scope["path"].startswith("/"):  # the whole address, as clients of proxies send it
+            scope["path"] = "/" + scope["path"].partition("://")[2].partition("/")[2]
         try:
             self._check(HTTPConnection(scope))
             await self._inner(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            return
         except Exception as error:
             if exchange.began:
                 log.exception("An answer was broken off")
@@ -67,7 +71,7 @@ class Gate:
 
     def _check(self, request: HTTPConnection) -> None:
         self._check_rate(request)
-        self._check_origin(request.headers, request.url.scheme)
+        self._check_origin(request.headers)
         self._check_credentials(request)
 
     def _check_rate(self, request: HTTPConnection) -> None:
@@ -77,7 +81,7 @@ class Gate:
                 f"This client makes more than {self._access.rate} requests a second.",
             )
 
-    def _check_origin(self, headers: Headers, scheme: str) -> None:
+    def _check_origin(self, headers: Headers) -> None:
         host = headers.get("host", "")
         if not self._access.is_protected and _without_port(host).lower() not in self._hosts:
             raise KsqlError(
@@ -90,7 +94,7 @@ class Gate:
 
     def _check_credentials(self, request: HTTPConnection) -> None:
         access = self._access
-        if not access.is_protected or request.url.path in _OPEN:
+        if not access.is_protected or request.scope["path"] in _OPEN:
             return
         token = request.query_params.get("access_token")
         if request.scope["type"] == "websocket" and token is not None:

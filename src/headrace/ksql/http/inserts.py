@@ -24,24 +24,28 @@ async def inserts_stream(request: Request, service: Service, work: Work) -> Resp
     if request.scope["http_version"] != "2":
         raise KsqlError(ErrorCode.HTTP2_ONLY, "This endpoint is only available when using HTTP2")
     lines = _lines(request)
-    first = await anext(lines, None)
-    if first is None:
-        raise bad_request("Invalid JSON in request: the first line must say the target")
+    first, *rows = await anext(lines, [b""])
     head = json_object(first)
     target = member(head, "target", str, needed=True)
     properties = member(head, "properties", dict) or {}
     inserts = await work(service.inserts, target, properties)
-    return _Acknowledgements(lines, inserts, work, media_type)
+    return _Acknowledgements(rows, lines, inserts, work, media_type)
 
 
 class _Acknowledgements(Response):
     """The answer: it begins before the request has ended."""
 
     def __init__(
-        self, lines: AsyncIterator[bytes], inserts: Inserts, work: Work, media_type: str
+        self,
+        rows: list[bytes],
+        lines: AsyncIterator[list[bytes]],
+        inserts: Inserts,
+        work: Work,
+        media_type: str,
     ) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
+        self._rows = rows
         self._lines = lines
         self._inserts = inserts
         self._work = work
@@ -69,35 +73,48 @@ class _Acknowledgements(Response):
     async def _acknowledge(self) -> AsyncIterator[dict[str, Any]]:
         number = 0
         try:
-            async for line in self._lines:
-                await self._work(self._insert, line)
-                yield {"seq": number, "status": "ok"}
-                number += 1
+            async for lines in self._all_lines():
+                inserted, error = await self._work(self._insert, lines)
+                for _ in range(inserted):
+                    yield {"seq": number, "status": "ok"}
+                    number += 1
+                if error is not None:
+                    raise error
         except ClientDisconnect:
             raise
         except Exception as error:
             yield {"seq": number, "status": "error", **error_line(known_error(error))}
 
-    def _insert(self, line: bytes) -> None:
-        try:
-            row = json_object(line)
-        except KsqlError:
-            raise bad_request("Invalid JSON in inserts stream") from None
-        self._inserts.insert(row)
+    async def _all_lines(self) -> AsyncIterator[list[bytes]]:
+        yield self._rows
+        async for lines in self._lines:
+            yield lines
+
+    def _insert(self, lines: list[bytes]) -> tuple[int, Exception | None]:
+        """How many were written, and why the next was not."""
+        for number, line in enumerate(lines):
+            try:
+                self._inserts.insert(_row(line))
+            except Exception as error:
+                return number, error
+        return len(lines), None
 
 
-async def _lines(request: Request) -> AsyncIterator[bytes]:
-    """The lines of a body that have something on them."""
-    rest = bytearray()
+def _row(line: bytes) -> dict[str, Any]:
+    try:
+        return json_object(line)
+    except KsqlError:
+        raise bad_request("Invalid JSON in inserts stream") from None
+
+
+async def _lines(request: Request) -> AsyncIterator[list[bytes]]:
+    """The lines of a body that have something on them, as many at a time as have come."""
+    rest = b""
     async for chunk in request.stream():
-        *whole, left = chunk.split(b"\n")
-        for part in whole:
-            rest += part
-            if rest.strip():
-                yield bytes(rest)
-            rest.clear()
-        rest += left
+        *whole, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_BODY:
             raise bad_request(f"A row may have {MAX_BODY:,} bytes, and this one has more.")
+        if lines := [line for line in whole if line.strip()]:
+            yield lines
     if rest.strip():
-        yield bytes(rest)
+        yield [rest]

@@ -21,7 +21,12 @@ from headrace.ksql.http.bodies import (
 )
 from headrace.ksql.http.forms import form_of, to_json
 from headrace.ksql.http.inserts import inserts_stream
-from headrace.ksql.http.streams import StreamResponse, print_pieces, query_response
+from headrace.ksql.http.streams import (
+    OpenStreams,
+    StreamResponse,
+    print_pieces,
+    query_response,
+)
 from headrace.ksql.http.web_socket import web_socket_query
 from headrace.ksql.http.work import Work
 from headrace.ksql.requests import QueryRequest
@@ -39,6 +44,7 @@ class Routes:
         self._service = service
         self._work = Work(64, "ksql-request")
         self._questions = Work(4, "ksql-question")
+        self.open_streams = OpenStreams()
 
     def close(self) -> None:
         self._work.close()
@@ -49,7 +55,7 @@ class Routes:
             return await inserts_stream(request, self._service, self._work)
 
         async def web_socket(socket: WebSocket) -> None:
-            await web_socket_query(socket, self._service, self._work)
+            await web_socket_query(socket, self._service, self._work, self.open_streams)
 
         return Router(
             [
@@ -125,9 +131,10 @@ class Routes:
                 status, text = (405, "Method Not Allowed") if formats else (406, "Not Acceptable")
                 return Response(text, status, media_type="text/plain")
             pieces = print_pieces(result, formats=formats, tick_s=_TICK_S if formats else None)
-            return StreamResponse(pieces, media_type, result.lines.close, apart=False)
+            close = self.open_streams.opened(result.lines)
+            return StreamResponse(pieces, media_type, close, apart=False)
         apart = _is_http2(request) and media_type == media.DELIMITED
-        return query_response(result, form_of(media_type, result), apart=apart)
+        return query_response(result, form_of(media_type, result), self.open_streams, apart=apart)
 
     async def _close_query(self, request: Request) -> Response:
         query_id = member(await body_of(request), "queryId", str, needed=True)

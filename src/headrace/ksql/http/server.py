@@ -10,7 +10,7 @@ import ssl
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
@@ -27,6 +27,7 @@ log = logging.getLogger("headrace.ksql")
 _START_S = 10.0
 _CLOSE_S = 2.0
 _IDLE_S = 60.0
+_MOMENT_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,28 @@ class HttpServer:
     def close(self) -> None:
         """Answers that are under way have a moment to end."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop)
             self._thread.join(2 * _CLOSE_S)
         self._routes.close()
 
+    async def _end(self) -> None:
+        """Streams go first: they would not end by themselves."""
+        open_streams = self._routes.open_streams
+        deadline = self._loop.time() + _CLOSE_S / 2
+        while len(open_streams) and self._loop.time() < deadline:
+            open_streams.end()
+            await asyncio.sleep(_MOMENT_S)
+        self._stop.set()
+
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._loop.set_exception_handler(self._unhandled)
         try:
             self._loop.run_until_complete(self._serve())
         except Exception:
-            log.exception("The HTTP server has failed")
+            # What was cancelled when it stopped is no failure.
+            level = logging.DEBUG if self._stop.is_set() else logging.ERROR
+            log.log(level, "The HTTP server has failed", exc_info=True)
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
@@ -104,6 +117,13 @@ class HttpServer:
         self._loop.call_soon(self._started.set)
         app = cast(ASGIFramework, self._gate)  # Starlette's types of messages are looser
         await serve(app, self._config, shutdown_trigger=self._stop.wait, mode="asgi")
+
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A connection ended in a way that the server didn't expect."""
+        error = context.get("exception")
+        if not self._stop.is_set() and not isinstance(error, OSError):
+            log.warning("A connection was broken off: %r", error or context.get("message"))
+        log.debug("A connection was broken off", exc_info=error)
 
     def _configuration(self, certificate: Certificate | None) -> Config:
         config = Config()

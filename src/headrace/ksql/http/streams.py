@@ -9,12 +9,39 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http.forms import Form
 from headrace.ksql.results import PrintResult, QueryResult, ResultStream, Row
 
 T = TypeVar("T")
 
 _BATCH = 500
+
+
+class OpenStreams:
+    """Streams whose answers are under way."""
+
+    def __init__(self) -> None:
+        self._streams: set[ResultStream[Any]] = set()
+
+    def opened(self, stream: ResultStream[T]) -> Callable[[], None]:
+        """A stream is answered from now on. Gives what is to be called when that has ended."""
+        self._streams.add(stream)
+
+        def close() -> None:
+            self._streams.discard(stream)
+            stream.close()
+
+        return close
+
+    def end(self) -> None:
+        """Have all of them end: clients are told why."""
+        for stream in list(self._streams):
+            message = "The server is shutting down"
+            stream.fail(KsqlError(ErrorCode.SERVER_SHUTTING_DOWN, message))
+
+    def __len__(self) -> int:
+        return len(self._streams)
 
 
 async def batches(
@@ -113,7 +140,9 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def query_response(result: QueryResult, form: Form, *, apart: bool) -> Response:
+def query_response(
+    result: QueryResult, form: Form, open_streams: OpenStreams, *, apart: bool
+) -> Response:
     """The answer of a SELECT: at once if all is there, else as it comes. `apart`: its pieces are
     never joined."""
     first: list[Row] = []
@@ -125,7 +154,8 @@ def query_response(result: QueryResult, form: Form, *, apart: bool) -> Response:
             whole = b"".join((form.header(), *form.rows(first), end))
             return Response(whole, media_type=form.media_type)
     pieces = _query_pieces(result, form, first)
-    return StreamResponse(pieces, form.media_type, result.rows.close, apart=apart)
+    close = open_streams.opened(result.rows)
+    return StreamResponse(pieces, form.media_type, close, apart=apart)
 
 
 async def _query_pieces(result: QueryResult, form: Form, first: list[Row]) -> AsyncIterator[bytes]:

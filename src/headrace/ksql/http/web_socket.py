@@ -12,7 +12,7 @@ from headrace.ksql.http import media
 from headrace.ksql.http.bodies import json_object, query_request
 from headrace.ksql.http.forms import V1, to_json
 from headrace.ksql.http.gate import known_error
-from headrace.ksql.http.streams import batches, until_gone
+from headrace.ksql.http.streams import OpenStreams, batches, until_gone
 from headrace.ksql.http.work import Work
 from headrace.ksql.results import PrintResult, QueryResult
 from headrace.ksql.schemas import field_json
@@ -22,10 +22,12 @@ _DONE, _BAD, _FAILED, _LATER = 1000, 1003, 1011, 1013
 _MAX_REASON = 123
 
 
-async def web_socket_query(socket: WebSocket, service: Service, work: Work) -> None:
+async def web_socket_query(
+    socket: WebSocket, service: Service, work: Work, open_streams: OpenStreams
+) -> None:
     await socket.accept()
     try:
-        await _answer(socket, service, work)
+        await _answer(socket, service, work, open_streams)
     except WebSocketDisconnect:
         return
     except asyncio.CancelledError:
@@ -37,17 +39,20 @@ async def web_socket_query(socket: WebSocket, service: Service, work: Work) -> N
         await _end(socket, "done", _DONE)
 
 
-async def _answer(socket: WebSocket, service: Service, work: Work) -> None:
+async def _answer(
+    socket: WebSocket, service: Service, work: Work, open_streams: OpenStreams
+) -> None:
     version = socket.query_params.get("version", "1")
     if version != "1":
         raise KsqlError(ErrorCode.BAD_REQUEST, f"Received invalid api version: {version}")
     request = query_request(json_object(socket.query_params.get("request", "").encode()))
     result = await work(service.query, request)
     stream: Any = result.lines if isinstance(result, PrintResult) else result.rows
+    close = open_streams.opened(stream)
     try:
         await until_gone(_send(socket, result), socket.receive)
     finally:
-        stream.close()
+        close()
     if stream.error is not None:
         raise stream.error
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
-from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -73,7 +73,16 @@ def _object_writer(columns: tuple[Column, ...]) -> Callable[[Row], bytes]:
 def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
     """The function that reads a row."""
     parse = _parse_exactly if _has_decimal([c.type for c in rows.columns]) else orjson.loads
-    reader = _SingleReader(rows.columns[0]) if rows.is_unwrapped else _ObjectReader(rows.columns)
+    if not rows.is_unwrapped:
+        return _ObjectReader(rows.columns, parse).read
+    decode = decoder(rows.columns[0].type)
+    return _careful(parse, lambda content: (decode(content),))
+
+
+def _careful(
+    parse: Callable[[bytes], Any], read: Callable[[Any], Row]
+) -> Callable[[bytes], Row | None]:
+    """Reads a row of what is in the bytes, if anything is; all that can go wrong is told."""
 
     def read_row(data: bytes) -> Row | None:
         if not data:
@@ -85,90 +94,81 @@ def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
         if content is None:
             return None
         try:
-            return reader.read(content)
+            return read(content)
         except Inexact:
-            return reader.read(_parse_exactly(data))
+            return read(_parse_exactly(data))
 
     return read_row
 
 
-class _SingleReader:
-    """Reads rows of one column, which stands by itself."""
+@dataclass(frozen=True)
+class _Shape:
+    """What is known of objects with certain names."""
 
-    def __init__(self, column: Column) -> None:
-        decode = decoder(column.type)
-        self.read: Callable[[Any], Row] = lambda content: (decode(content),)
+    names: list[str | None]
+    """For each column the name of its value; None if there is none."""
+    read: Callable[[dict[str, Any]], Row | None]
+    """Reads one of these objects; None if a value isn't of the type that is expected most."""
 
 
 class _ObjectReader:
     """Reads rows from objects. Most objects of a topic have the same names, and values of the same
-    types: these are read by a function made for them. For others it remembers what to do."""
+    types. `read` does all that is to be done for these in one function, whose constants are changed
+    when there are others; what it can't do is done with more care."""
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
-        self.read: Callable[[Any], Row] = self._read_any
+    def __init__(self, columns: tuple[Column, ...], parse: Callable[[bytes], Any]) -> None:
         self._names = [column.name for column in columns]
         self._decoders = [decoder(column.type) for column in columns]
         self._types = [column.type.name for column in columns]
-        self._picks: dict[tuple[str, ...], Callable[[dict[str, Any]], Row]] = {}
-        self._checks: dict[tuple[type, ...], Callable[[Row], bool] | None] = {}
+        self._shapes: dict[tuple[str, ...], _Shape] = {}
+        self._expected: dict[str, Any] = {
+            "parse": parse,
+            "size": -1,
+            "read_any": _careful(parse, self._read_any),
+        }
+        self.read: Callable[[bytes], Row | None] = self._made(_EXPECTED, self._expected)
 
     def _read_any(self, content: Any) -> Row:
         if type(content) is not dict:
             raise unfit(content, "a row")
         names = tuple(content)
-        pick = self._picks.get(names)
-        if pick is None:
-            pick = self._pick(names)
-        values = pick(content)
-        types = tuple(map(type, values))
-        try:
-            check = self._checks[types]
-        except KeyError:
-            check = self._check(types)
-        if check is not None and check(values):
-            return values
+        shape = self._shapes.get(names) or self._learned(names)
+        row = shape.read(content)
+        if row is not None:
+            return row
         return tuple(
-            None if value is None else decode(value)
-            for decode, value in zip(self._decoders, values, strict=True)
+            None if name is None or (value := content[name]) is None else decode(value)
+            for name, decode in zip(shape.names, self._decoders, strict=True)
         )
 
-    def _pick(self, names: tuple[str, ...]) -> Callable[[dict[str, Any]], Row]:
-        """What takes the columns' values out of an object with these names. A column is found by
-        its name, else by the first name that is it in upper case."""
+    def _learned(self, names: tuple[str, ...]) -> _Shape:
+        """A column is found by its name, else by the first name that is it in upper case."""
         upper: dict[str, str] = {}
         for name in names:
             upper.setdefault(name.upper(), name)
         found = [name if name in names else upper.get(name) for name in self._names]
-        self._learn(names, [name for name in found if name is not None])
-        pick: Callable[[dict[str, Any]], Row]
-        if len(found) > 1 and None not in found:
-            pick = itemgetter(*found)
-        else:
+        if len(self._shapes) >= _REMEMBERED:
+            return _Shape(found, _nothing)
+        if None not in found:
+            # From now on, objects with these names are expected. Where all names are columns', or
+            # all are exactly those of columns, no other name could be meant.
+            certain = len(names) == len(found) or found == self._names
+            self._expected |= {"size": len(names), "certain": certain, "names": names}
+            self._expected |= {f"name{at}": name for at, name in enumerate(found)}
+        constants = {f"name{at}": name for at, name in enumerate(found) if name is not None}
+        shape = _Shape(found, self._made(_KNOWN, constants))
+        self._shapes[names] = shape
+        return shape
 
-            def pick(content: dict[str, Any]) -> Row:
-                return tuple([None if name is None else content[name] for name in found])
-
-        if len(self._picks) < _REMEMBERED:
-            self._picks[names] = pick
-        return pick
-
-    def _learn(self, names: tuple[str, ...], found: list[str]) -> None:
-        """From now on, objects with these names are expected. That needs certainty that no other
-        name of an object could be meant: names that are exactly the columns' go before all others,
-        and where every name is a column's there are no others."""
-        if found == self._names:
-            self.read = self._made_for(found, None)
-        elif len(names) == len(found) == len(self._names):
-            self.read = self._made_for(found, len(names))
-
-    def _made_for(self, names: list[str], size: int | None) -> Callable[[Any], Row]:
-        """A function made for these names. Its text has numbers in it, and no names of users'."""
-        constants: dict[str, Any] = {"read_any": self._read_any}
+    def _made(self, template: str, constants: dict[str, Any]) -> Callable[[Any], Any]:
+        """A function for the columns that have names in the constants, or will have them. Its text
+        has numbers in it, and no names of users'."""
         values, checks = [], ["True"]
-        for at, (name, type, decode) in enumerate(
-            zip(names, self._types, self._decoders, strict=True)
-        ):
-            constants[f"name{at}"], constants[f"decode{at}"] = name, decode
+        for at, (type, decode) in enumerate(zip(self._types, self._decoders, strict=True)):
+            if template is _KNOWN and f"name{at}" not in constants:
+                values.append(f"v{at} = None")
+                continue
+            constants[f"decode{at}"] = decode
             values.append(f"v{at} = content[name{at}]")
             natural = _NATURAL.get(type)
             if natural is None:
@@ -179,41 +179,40 @@ class _ObjectReader:
             bits = _BITS.get(type)
             within = f" and -{1 << bits} <= v{at} < {1 << bits}" if bits else ""
             checks.append(f"(type(v{at}) is {natural.__name__}{within} or v{at} is None)")
-        expected = "" if size is None else f" and len(content) == {size}"
-        row = "".join(f"v{at}, " for at in range(len(names)))
-        text = f"""
-def read(content):
-    if type(content) is dict{expected}:
-        try:
-            {_STATEMENTS.join(values) or "pass"}
-        except KeyError:
-            return read_any(content)
-        if {" and ".join(checks)}:
-            return ({row})
-    return read_any(content)
-"""
+        text = template.format(
+            values=_STATEMENTS.join(values) or "pass",
+            checks=" and ".join(checks),
+            row="".join(f"v{at}, " for at in range(len(self._types))),
+        )
         exec(compile(text, "<JSON reader>", "exec"), constants)
-        read: Callable[[Any], Row] = constants["read"]
+        read: Callable[[Any], Any] = constants["read"]
         return read
 
-    def _check(self, types: tuple[type, ...]) -> Callable[[Row], bool] | None:
-        """Whether values of these types are what they are to be already, given that numbers are in
-        the range of their columns."""
-        check: Callable[[Row], bool] | None = None
-        natural = [_NATURAL.get(name) for name in self._types]
-        if all(
-            actual is type(None) or actual is wanted
-            for actual, wanted in zip(types, natural, strict=True)
-        ):
-            ranges = [
-                f"-{1 << bits} <= row[{index}] < {1 << bits}"
-                for index, (actual, name) in enumerate(zip(types, self._types, strict=True))
-                if actual is int and (bits := _BITS[name])
-            ]
-            check = eval(f"lambda row: {' and '.join(ranges) or True}")
-        if len(self._checks) < _REMEMBERED:
-            self._checks[types] = check
-        return check
+
+_EXPECTED = """
+def read(data):
+    try:
+        content = parse(data)
+        if len(content) == size and (certain or tuple(content) == names):
+            {values}
+            if {checks}:
+                return ({row})
+    except Exception:
+        pass
+    return read_any(data)
+"""
+"""Whatever goes wrong here goes wrong again in `read_any`, which tells it."""
+
+_KNOWN = """
+def read(content):
+            {values}
+            if {checks}:
+                return ({row})
+"""
+
+
+def _nothing(content: dict[str, Any]) -> Row | None:
+    return None
 
 
 _REMEMBERED = 256

@@ -23,6 +23,8 @@ _SERDES: dict[str, Callable[[], Serde[Any]]] = {
 def kafka_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
     """The codec of rows with one column."""
     (column,) = rows.columns
+    if column.type.name == "STRING":
+        return Codec(_write_text, _read_text)
     serde = _SERDES[column.type.name]()
     write, read = serde.serialize, serde.deserialize
 
@@ -34,3 +36,18 @@ def kafka_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) ->
         return (read(data),)
 
     return Codec(serialize, deserialize)
+
+
+# Text is what most keys are, so it has functions of its own, which call no others.
+
+
+def _write_text(row: tuple[Any, ...]) -> bytes | None:
+    value = row[0]
+    return None if value is None else value.encode()
+
+
+def _read_text(data: bytes) -> tuple[Any, ...]:
+    try:
+        return (data.decode(),)
+    except UnicodeDecodeError:
+        return (primitive.string().deserialize(data),)

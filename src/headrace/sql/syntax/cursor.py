@@ -10,8 +10,8 @@ from headrace.sql.syntax.ast import Position
 from headrace.sql.syntax.tokens import Kind, Token
 from headrace.sql.syntax.words import RESERVED
 
-MAX_DEPTH = 60
-"""How deep statements can be nested. The parser takes ten frames of Python's stack for a level."""
+MAX_FRAMES = 720
+"""How much of Python's stack, which has 1000 frames by default, nested statements may take."""
 
 
 class Cursor:
@@ -21,7 +21,7 @@ class Cursor:
         self._text = text
         self._tokens = tokens
         self._index = 0
-        self._depth = 0
+        self._frames = 0
         self._statement_start = tokens[0].start
 
     # What comes next
@@ -101,15 +101,13 @@ class Cursor:
         return int(self.next().value)
 
     @contextmanager
-    def deeper(self) -> Iterator[None]:
-        """Around whatever recurses."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise self.error(
-                f"The statement is nested more than {MAX_DEPTH} levels deep here. Take it apart."
-            )
+    def deeper(self, frames: int) -> Iterator[None]:
+        """Around whatever recurses, and takes that many frames until it comes here again."""
+        self._frames += frames
+        if self._frames > MAX_FRAMES:
+            raise self.error("The statement is nested too deep here. Take it apart.")
         yield
-        self._depth -= 1
+        self._frames -= frames
 
     # What is wrong
 

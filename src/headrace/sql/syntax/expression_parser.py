@@ -77,12 +77,12 @@ class ExpressionParser(TypeParser):
     """The parameters of the lambdas around the place that is read."""
 
     def expression(self) -> Expression:
-        with self.deeper():
+        with self.deeper(5):
             return self._operation(_OR)
 
     def value_expression(self) -> Expression:
         """An expression without AND, OR, NOT and predicates, unless they are in brackets."""
-        with self.deeper():
+        with self.deeper(5):
             return self._operation(_CONCATENATION)
 
     def _operation(self, loosest: int) -> Expression:
@@ -111,9 +111,11 @@ class ExpressionParser(TypeParser):
         """What an operator makes of what is before it and what follows."""
         position = self.position()
         if level == _PREDICATE:
-            return self._predicate(left, position)
+            with self.deeper(4):
+                return self._predicate(left, position)
         operator = self.next().value
-        right = self._operation(level + 1)
+        with self.deeper(2):
+            right = self._operation(level + 1)
         if level == _CONCATENATION:
             return FunctionCall("CONCAT", (left, right), position=position)
         if level in (_OR, _AND):
@@ -123,7 +125,7 @@ class ExpressionParser(TypeParser):
     def _negation(self) -> Expression:
         position = self.position()
         self.expect("NOT")
-        with self.deeper():
+        with self.deeper(2):
             return Not(self._operation(_NOT), position=position)
 
     # Predicates
@@ -186,7 +188,7 @@ class ExpressionParser(TypeParser):
         if not self.at_any("-", "+") or (self.at("-") and self.ahead(1).kind in _NUMBERS):
             return self._postfixed()
         negative = self.next().value == "-"
-        with self.deeper():
+        with self.deeper(1):
             return Sign(negative, self._signed(), position=position)
 
     def _postfixed(self) -> Expression:
@@ -194,8 +196,7 @@ class ExpressionParser(TypeParser):
         while True:
             position = self.position()
             if self.take("["):
-                with self.deeper():
-                    index = self.value_expression()
+                index = self.value_expression()
                 self.expect("]")
                 base = Subscript(base, index, position=position)
             elif self.at("->") and self.ahead(1).value != "*":
@@ -213,9 +214,11 @@ class ExpressionParser(TypeParser):
             self.expect(")")
             return inner
         if token.kind is Kind.WORD:
-            return self._word()
+            with self.deeper(5):
+                return self._word()
         if token.kind is Kind.QUOTED:
-            return self._named()
+            with self.deeper(5):
+                return self._named()
         raise self.error(f"{self.near()}\nExpecting an expression")
 
     def _word(self) -> Expression:

@@ -170,8 +170,7 @@ def _base(base: Expression) -> str:
 def _signed(operand: Expression) -> str:
     """What follows a sign. `--` would begin a comment, and `-1` would be one number."""
     text = format_expression(operand)
-    is_number = isinstance(operand, Literal) and text[0] in "-0123456789"
-    return f"({text})" if isinstance(operand, Sign) or is_number else text
+    return f"({text})" if text[0] in "+-0123456789" else text
 
 
 def _infix(operator: str, left: Expression, right: Expression) -> str:

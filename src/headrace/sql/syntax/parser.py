@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
+from headrace.sql.errors import ParseError
 from headrace.sql.syntax.ast import (
     ColumnDefinition,
     DefineVariable,
@@ -22,9 +23,9 @@ from headrace.sql.types import SqlType
 
 Parsed = TypeVar("Parsed")
 
-MAX_TREE_DEPTH = 200
-"""Levels of a statement's tree. What goes through trees takes three frames of Python's stack for a
-level."""
+MAX_TREE_DEPTH = 100
+"""Levels of a statement's tree: so many that the parser can still read it with brackets around
+every operator, as the formatter writes it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,13 @@ def parse(
     Raises ParseError at the first thing that is wrong, before anything of the text is executed.
     """
     values = {name.lower(): value for name, value in (variables or {}).items()}
+    try:
+        return _statements(text, values, tests=tests)
+    except RecursionError:  # the caller's own stack is deep already
+        raise ParseError("The text is nested too deep. Take it apart.", text.strip()) from None
+
+
+def _statements(text: str, values: dict[str, str], *, tests: bool) -> list[ParsedStatement]:
     parsed = []
     for tokens in _pieces(tokenize(text)):
         parser = StatementParser(text, bind(text, tokens, values))

@@ -18,7 +18,7 @@ class StatementParser(QueryParser):
     def statement(self) -> Statement:
         """One statement, without its semicolon."""
         position = self.position()
-        with self.deeper():
+        with self.deeper(4):
             statement = self._statement()
         object.__setattr__(statement, "position", position)
         return statement

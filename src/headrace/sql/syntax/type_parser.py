@@ -42,7 +42,7 @@ class TypeParser(Cursor):
     """Reads types."""
 
     def type(self) -> SqlType:
-        with self.deeper():
+        with self.deeper(3):
             read = self._plain_type()
             while self.take("ARRAY"):
                 read = ArrayType(read)
