@@ -6,14 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LONG := $(addprefix tests/integration/,test_chaos_kills.py test_corpus.py test_chaos_outages.py test_faults.py)
 
-.PHONY: test checks setup lint types unit conformance integration demo bench clean
+.PHONY: test setup lint types unit conformance integration demo bench clean
 
-# What runs with a real Kafka and a real Spark waits much: the rest goes on beside it.
-test: $(STAMP)
-	$(MAKE) --jobs=2 checks integration
-
-checks: $(STAMP)
-	nice $(MAKE) lint types unit conformance
+test: lint types unit conformance integration
 
 setup: $(STAMP)
 

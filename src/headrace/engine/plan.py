@@ -61,8 +61,8 @@ class Plan:
         internal = {self.topic_name(topic) for topic in self.topology.internal_topics}
         inner = tuple(part for part in self.inputs if part.topic in internal)
         outer = tuple(part for part in self.inputs if part.topic not in internal)
-        limit = self.config["max.batch.records"]
-        groups = ((outer, limit), (inner, limit * len(internal)))
+        most = self.config["max.batch.records"]
+        groups = ((outer, most), (inner, most * len(internal)))
         return tuple((parts, limit) for parts, limit in groups if parts)
 
     @cached_property
