@@ -25,7 +25,7 @@ from benchmarks.kernel import (
     windowed_count_topology,
 )
 from headrace import StreamsBuilder, Topology, serdes
-from headrace.runtime.task import Columns
+from headrace.runtime.columns import Columns
 from headrace.sql.engine import Engine
 from headrace.sql.syntax.parser import parse
 from headrace.sql.topics import InMemoryTopics, TopicInfo

@@ -16,14 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace import KafkaStreams
 from headrace.kafka.embedded import EmbeddedKafka
 
 PATIENCE_S = 180.0
-
-pytestmark = pytest.mark.skipif(
-    not hasattr(KafkaStreams, "local_state"), reason="the state of applications can't be read"
-)
 
 
 class Process:

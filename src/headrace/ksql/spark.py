@@ -157,8 +157,7 @@ class _Application:
                 self._streams.resume()
 
     def look_up(self, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
-        # Typed as Any until an application can be asked for its state.
-        streams: Any = self._streams
+        streams = self._streams
         if streams is None or streams.state is not State.RUNNING:
             raise StateError(
                 f"Query {self._query.id} isn't ready to answer: it is starting, or its state is "

@@ -327,8 +327,8 @@ class CountedStoreCache(StoreCache):
         self._count(entry is not None)
         return entry
 
-    def aggregation(self, *functions: Any) -> Aggregation:
-        aggregate = super().aggregation(*functions)
+    def aggregation(self, *functions: Any, shares_values: bool = False) -> Aggregation:
+        aggregate = super().aggregation(*functions, shares_values=shares_values)
 
         def counted(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
             self._count(store_key in self.entries)
