@@ -27,7 +27,8 @@ conformance:
 	scripts/conformance
 
 # With a real Kafka and a real Spark. Much of it is waiting, so two files go at a time, the longest
-# first.
+# first. Nothing runs for long enough to be worth the second compiler's time.
+integration: export JAVA_TOOL_OPTIONS = -XX:TieredStopAtLevel=1
 integration: $(STAMP)
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG) $(filter-out $(LONG),$(wildcard tests/integration/test_*.py))
 

@@ -1,5 +1,5 @@
-"""For tests with a real Kafka and a real Spark. One broker, the fixture `embedded_kafka`, serves
-them all; the tests of a file share a Spark."""
+"""For tests with a real Kafka and a real Spark. One broker, the fixture `embedded_kafka`, and one
+Spark, which gets faster with each test, serve them all."""
 
 from __future__ import annotations
 
@@ -30,11 +30,17 @@ def name(topic_name: Callable[[], str]) -> str:
     return topic_name()
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    spark = make_session(StreamsConfig({"spark.master": "local[2]"}))
-    yield spark
-    spark.stop()
+@pytest.fixture
+def session() -> SparkSession:
+    """The one that is there, unless a test has stopped it."""
+    return make_session(StreamsConfig({"spark.master": "local[4]"}))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_is_stopped() -> Iterator[None]:
+    yield
+    if (spark := SparkSession.getActiveSession()) is not None:
+        spark.stop()
 
 
 @pytest.fixture

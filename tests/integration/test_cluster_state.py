@@ -12,6 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from pyspark.sql import SparkSession
 
 from headrace import KafkaStreams, StateRestoreListener, StreamsBuilder, TopicPartition, serdes
 from headrace.app.metadata import HostInfo
@@ -40,6 +41,8 @@ class Restores(StateRestoreListener):
 
 @pytest.fixture
 def spark_cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
+    if (spark := SparkSession.getActiveSession()) is not None:
+        spark.stop()  # A process has one Spark: the application would take the other tests'.
     with StandaloneCluster(tmp_path / "cluster", tmp_path / "plan") as cluster:
         yield cluster
     for pid in _nodes(tmp_path):

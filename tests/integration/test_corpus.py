@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace import StreamsConfig
 from headrace.kafka.embedded import EmbeddedKafka
-from headrace.spark.session import make_session
 from tests.conformance.cases import Case, group_files, read
 from tests.integration.corpus_on_spark import (
     CorpusOnSpark,
@@ -34,15 +33,13 @@ WITHOUT_RUNS = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def corpus(
-    embedded_kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+    embedded_kafka: EmbeddedKafka, session: SparkSession, tmp_path: Path
 ) -> Iterator[CorpusOnSpark]:
-    spark: SparkSession = make_session(StreamsConfig({"spark.master": "local[4]"}))
-    corpus = CorpusOnSpark(embedded_kafka, spark, tmp_path_factory.mktemp("corpus"))
+    corpus = CorpusOnSpark(embedded_kafka, session, tmp_path)
     yield corpus
     corpus.close()
-    spark.stop()
 
 
 def candidates(group: str) -> list[Case]:

@@ -193,6 +193,8 @@ class Takeover:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # Java tells what it takes from there.
+            env={name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"},
             text=True,
         ) as process:
             try:

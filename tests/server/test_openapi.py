@@ -66,7 +66,7 @@ def test_no_answer_is_undocumented(service: Service, mode: str) -> None:
     """Requests as the document says, with stores and keys that are there now and then; and
     requests that it doesn't allow."""
     generation = schemathesis.GenerationMode(mode)
-    asked: dict[int, int] = {}
+    answers: set[int] = set()
 
     def check(operation: Any) -> None:
         @settings(
@@ -81,7 +81,7 @@ def test_no_answer_is_undocumented(service: Service, mode: str) -> None:
             response = case.call(
                 base_url=service.address, headers={"Authorization": f"Bearer {TOKEN}"}
             )
-            asked[response.status_code] = asked.get(response.status_code, 0) + 1
+            answers.add(response.status_code)
             case.validate_response(response, checks=CHECKS)
 
         run()
@@ -90,5 +90,4 @@ def test_no_answer_is_undocumented(service: Service, mode: str) -> None:
         operation = found.ok()
         if mode == "positive" or operation.query:
             check(operation)
-    assert asked.get(200, 0) > (100 if mode == "positive" else 0), asked
-    assert asked.get(400, 0) > 0
+    assert (200 if mode == "positive" else 400) in answers
