@@ -42,6 +42,10 @@ class Process:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def close(self) -> None:
+        self._client.close()
+        self.kill()
+
     def run(self, sql: str) -> list[dict[str, Any]]:
         body = {"ksql": sql, "streamsProperties": {"auto.offset.reset": "earliest"}}
         answer = self._when_ready(lambda: self._client.post("/ksql", json=body))
@@ -105,7 +109,7 @@ def start(
                 "spark.master=local[2]\n"
             )
             process = Process(config, port)
-            opened.callback(process.kill)
+            opened.callback(process.close)
             return process
 
         yield started
