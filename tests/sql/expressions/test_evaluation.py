@@ -118,7 +118,7 @@ def test_long_sums_and_deep_nesting() -> None:
         nested = f"ABS({nested})"
     assert value_of(nested, X=("INT", -2)) == 2
     lists = "X"
-    for _ in range(8):
+    for _ in range(12):
         lists = f"TRANSFORM(ARRAY[1], y => REDUCE(ARRAY[{lists}], 0, (s, z) => s + z))[1]"
     assert value_of(lists, X=("INT", 2)) == 2
 

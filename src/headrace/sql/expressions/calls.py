@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
 
 from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import Code, Context
@@ -21,7 +23,16 @@ from headrace.sql.syntax.ast import (
 )
 from headrace.sql.types import SqlType
 
+Types = tuple[SqlType | None, ...]
+Body = tuple[list[str], Code]
+"""The parameters of a lambda, and what it computes of them."""
+
 _LAMBDA_PARAMETERS = 3
+
+
+@dataclass(frozen=True)
+class _CompiledLambda(LambdaArgument):
+    body: Callable[[Types], Body]
 
 
 def compile_call(call: FunctionCall, context: Context) -> Code:
@@ -36,8 +47,8 @@ def compile_call(call: FunctionCall, context: Context) -> Code:
             call.name, [argument for argument, _ in given], context.scope.settings
         )
     codes = [
-        _as_parameter(said, code, type, inputs, context)
-        for said, (_, code), type, inputs in zip(
+        _as_parameter(said, argument, code, type, inputs, context)
+        for said, (argument, code), type, inputs in zip(
             call.arguments, given, resolved.match.types, resolved.match.lambda_inputs, strict=True
         )
     ]
@@ -83,15 +94,12 @@ def _lambda_argument(expression: Lambda, context: Context) -> LambdaArgument:
             expression,
         )
 
-    def infer(types: tuple[SqlType | None, ...]) -> SqlType | None:
-        return _body(expression, types, context)[1].type
+    # Once only: lambdas in lambdas would be compiled twice as often with each level.
+    body = cache(partial(_body, expression, context))
+    return _CompiledLambda(len(expression.parameters), lambda types: body(types)[1].type, body)
 
-    return LambdaArgument(len(expression.parameters), infer)
 
-
-def _body(
-    expression: Lambda, types: tuple[SqlType | None, ...], context: Context
-) -> tuple[list[str], Code]:
+def _body(expression: Lambda, context: Context, types: Types) -> Body:
     names = [context.fresh("x") for _ in expression.parameters]
     variables = {
         variable: Code(py.name(name), type)
@@ -106,14 +114,15 @@ def compile_variable(variable: LambdaVariable, context: Context) -> Code:
 
 def _as_parameter(
     expression: Expression,
+    argument: Argument,
     code: Code | None,
     type: SqlType | None,
-    lambda_inputs: tuple[SqlType | None, ...] | None,
+    lambda_inputs: Types | None,
     context: Context,
 ) -> Code:
     if code is None:
-        assert isinstance(expression, Lambda)
+        assert isinstance(argument, _CompiledLambda)
         assert lambda_inputs is not None
-        names, body = _body(expression, lambda_inputs, context)
+        names, body = argument.body(lambda_inputs)
         return Code(py.function_of(names, body.node), None, nullable=False)
     return code if type is None else context.cast(code, type, expression)

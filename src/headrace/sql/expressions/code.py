@@ -81,13 +81,20 @@ class Context:
         self._compiler = compiler
         self.namespace: dict[str, Any] = {} if namespace is None else namespace
         self.variables: Mapping[str, Code] = variables or {}
+        self._compiled: dict[int, tuple[Expression, Code, int]] = {}
 
     def compile(self, expression: Expression) -> Code:
+        """The code of a part. Some are asked for twice, once for their type only: they would cost
+        twice as much with each level, so they are compiled once."""
         beside, self._height = self._height, 0
-        code = self._compiler(expression, self)
-        height = self._height + 1
-        if height > _MAX_HEIGHT:
-            code, height = self.apart(code), 0
+        known = self._compiled.get(id(expression))
+        if known is None:
+            code = self._compiler(expression, self)
+            height = self._height + 1
+            if height > _MAX_HEIGHT:
+                code, height = self.apart(code), 0
+            known = self._compiled[id(expression)] = expression, code, height
+        _, code, height = known
         self._height = max(beside, height)
         return code
 
