@@ -4,11 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+QTT := tests/sql/qtt/test_qtt.py
 LONG := $(addprefix tests/integration/,test_chaos_kills.py test_corpus.py test_chaos_outages.py test_faults.py)
 
-.PHONY: test setup lint types unit conformance integration demo bench clean
+.PHONY: test checks setup lint types unit conformance qtt integration demo bench clean
 
-test: lint types unit conformance integration
+test: checks unit integration
+
+# Each of these has use for one core.
+checks: $(STAMP)
+	$(MAKE) --jobs=2 --output-sync lint types conformance qtt
 
 setup: $(STAMP)
 
@@ -21,10 +26,13 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/pytest -n 2 --ignore tests/integration --cov --cov-report=term:skip-covered --cov-fail-under=95
+	$(BIN)/pytest -n 2 --ignore tests/integration --ignore $(QTT) --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 conformance:
 	scripts/conformance
+
+qtt: $(STAMP)
+	$(BIN)/pytest -rs $(QTT)
 
 # With a real Kafka and a real Spark. Much of it is waiting, so two files go at a time, the longest
 # first. Nothing runs for long enough to be worth the second compiler's time.
