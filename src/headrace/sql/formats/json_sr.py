@@ -8,7 +8,8 @@ from typing import Any
 
 from headrace.sql.formats.catalog import SCHEMA_ID
 from headrace.sql.formats.codec import Codec
-from headrace.sql.formats.json import json_reader, json_writer
+from headrace.sql.formats.json import json_writer
+from headrace.sql.formats.json_reader import json_reader
 from headrace.sql.formats.json_schema import json_schema, parsed, sql_type
 from headrace.sql.formats.registry import SchemaRegistry, subject
 from headrace.sql.formats.shape import RowFormat
