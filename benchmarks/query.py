@@ -32,41 +32,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from headrace import KafkaStreams, State
 from headrace.kafka.embedded import EmbeddedKafka
 from headrace.query import ReadOnlyKeyValueStore
 from headrace.server import console
 
+from .asking import Connection, Latencies, at_rate
 from .engine.load import create_topics, load
 from .engine.topologies import TOPOLOGIES
 
-_CONNECTIONS = 8
 _CONSOLE = Path(console.__file__).parent / "static" / "main.js"
 _POLL = re.compile(r'new Poll\("([^"]+)", ([0-9_]+)')
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """Milliseconds."""
-
-    lookups: int
-    failed: int
-    per_second: float
-    p50: float
-    p99: float
-    max: float
-
-    @classmethod
-    def of(cls, seconds: list[float], failed: int, spent_s: float) -> Latencies:
-        found = sorted(second * 1000 for second in seconds) or [float("nan")]
-
-        def at(share: float) -> float:
-            return round(found[min(len(found) - 1, int(share * len(found)))], 2)
-
-        rate = round(len(seconds) / spent_s, 1)
-        return cls(len(seconds), failed, rate, at(0.5), at(0.99), round(found[-1], 2))
 
 
 @dataclass(frozen=True)
@@ -202,71 +179,18 @@ def _ask(pipe: Any, address: str, rate: int, keys: int, seconds: float | None) -
 async def _lookups(
     pipe: Any, address: str, rate: int, keys: int, seconds: float | None
 ) -> tuple[list[float], int, float]:
-    """How long lookups took, how many failed, and over which time they were made."""
+    """For some time, or until the pipe says that it is enough."""
     chance = random.Random(6)
-    free: asyncio.Queue[Connection] = asyncio.Queue()
-    for _ in range(_CONNECTIONS):
-        free.put_nowait(await Connection.open(address))
-    took: list[float] = []
-    failed = 0
 
-    async def ask(due: float, key: str) -> None:
-        nonlocal failed
-        connection = await free.get()
-        try:
-            status, _ = await connection.get(f"/v1/stores/counts/value?key={key}")
-        finally:
-            free.put_nowait(connection)
-        took.append(time.perf_counter() - due)
-        # A key that no committed batch has seen yet is a good answer too.
-        failed += status not in (200, 404)
+    async def ask(connection: Connection) -> bool:
+        key = f"u{chance.randrange(keys)}"
+        status, _ = await connection.get(f"/v1/stores/counts/value?key={key}")
+        return status in (200, 404)  # 404: a key that no committed batch has seen yet
 
-    began = time.perf_counter()
-    tasks = set()
-    number = 0
-    while not pipe.poll() if seconds is None else time.perf_counter() - began < seconds:
-        due = began + number / rate
-        wait = due - time.perf_counter()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        task = asyncio.create_task(ask(due, f"u{chance.randrange(keys)}"))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        number += 1
-    spent = time.perf_counter() - began
-    await asyncio.gather(*tasks)
-    while not free.empty():
-        await free.get_nowait().close()
-    return took, failed, spent
+    def go_on(spent: float) -> bool:
+        return not pipe.poll() if seconds is None else spent < seconds
 
-
-class Connection:
-    """One that is kept, and makes one request after the other."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def open(cls, address: str) -> Connection:
-        parts = urlsplit(address)
-        return cls(*await asyncio.open_connection(parts.hostname, parts.port))
-
-    async def get(self, path: str, tag: str = "") -> tuple[int, dict[str, str]]:
-        """The status, and the headers with the size of the whole as `size`."""
-        known = f"If-None-Match: {tag}\r\n" if tag else ""
-        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{known}\r\n".encode())
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        first, *lines = head.decode().strip().split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines)
-        length = int(headers.get("content-length", 0))
-        await self._reader.readexactly(length)
-        headers["size"] = str(len(head) + length)
-        return int(first.split()[1]), headers
-
-    async def close(self) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
+    return await at_rate(address, rate, go_on, ask)
 
 
 async def _polled(address: str, seconds: float) -> float:

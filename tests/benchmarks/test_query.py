@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks import query
-from benchmarks.query import Latencies
+from benchmarks.asking import Latencies
 from headrace import StreamsConfig
 from headrace.server.service import Service
 from tests.server.application import FakeStreams
