@@ -16,9 +16,9 @@ import orjson
 
 from headrace import Topology
 from headrace.cli import store_purchases
+from headrace.console.files import HEADERS, PAGE, files
+from headrace.console.picture import picture
 from headrace.server import answers
-from headrace.server.console.files import HEADERS, PAGE, files
-from headrace.server.console.picture import picture
 
 WINDOW_MS = 300_000
 NINE = 1_800_000_000_000

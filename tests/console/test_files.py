@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from headrace.server.console.files import HEADERS, PAGE, files
+from headrace.console.files import HEADERS, PAGE, files
 
 
 def test_every_file_that_is_named_is_there_and_every_file_is_named() -> None:

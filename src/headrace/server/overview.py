@@ -7,6 +7,7 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
+from headrace.console.picture import Picture, picture
 from headrace.core.known_keys import is_secret
 from headrace.core.settings import SETTINGS
 from headrace.engine.plan import TaskPlan, full_name
@@ -35,7 +36,6 @@ from headrace.server.answers import (
     Topology,
 )
 from headrace.server.application import Application
-from headrace.server.console.picture import Picture, picture
 from headrace.server.problems import without_paths
 from headrace.topology.nodes import ProcessorNode
 

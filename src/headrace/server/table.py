@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.console.picture import Picture
 from headrace.core.windowed import LONG_MAX
 from headrace.query.keys import ENCODINGS
 from headrace.server import answers
-from headrace.server.console.picture import Picture
 from headrace.server.dead_letters import MOST, DeadLetterList
 from headrace.server.limits import MAX_RESULTS, USUAL_RESULTS
 from headrace.server.lookups import Lookups
