@@ -34,17 +34,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from headrace import KafkaStreams, State
+from headrace import KafkaStreams, State, console
 from headrace.kafka.embedded import EmbeddedKafka
 from headrace.query import ReadOnlyKeyValueStore
-from headrace.server import console
 
 from .engine.load import create_topics, load
 from .engine.topologies import TOPOLOGIES
 
 _CONNECTIONS = 8
 _CONSOLE = Path(console.__file__).parent / "static" / "main.js"
-_POLL = re.compile(r'new Poll\("([^"]+)", ([0-9_]+)')
+_POLL = re.compile(r'new Poll\(\(\) => get\("([^"]+)"\), ([0-9_]+)')
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from headrace.console.description import full_description
+from headrace.console.picture import Picture, picture
 from headrace.core.errors import HeadraceError
 from headrace.ksql.answers.connectors import URL
 from headrace.ksql.answers.lists import is_editable
@@ -311,6 +313,13 @@ class Server:
             "hostStoreLags": {"stateStoreLags": {}, "updateTimeMs": now},
         }
         return {"clusterStatus": {self._inside.host: alive}}
+
+    def picture(self, query_id: str) -> Picture:
+        with self._executor.lock:
+            query = self._executor.engine.queries.get(query_id)
+        if query is None:
+            raise KsqlError(ErrorCode.NOT_FOUND, f"No query with id {query_id}")
+        return picture(full_description(query.topology, query.application_id), query.application_id)
 
     def _state(self, query_id: str) -> QueryState:
         try:

@@ -1,12 +1,12 @@
-// Talks to the application. An answer that hasn't changed isn't sent again (ETag).
+// Talks to the server that the page is from. An answer that hasn't changed isn't sent again (ETag).
 
-const TOKEN = "headrace.token";
+const AUTHORIZATION = "headrace.authorization";
 const PATIENCE_MS = 10_000;
 
-/** The application has answered that something is wrong: RFC 9457. */
+/** The server has answered that something is wrong: as RFC 9457, or as ksqlDB does. */
 export class Problem extends Error {
   constructor(status, problem) {
-    super(problem.detail ?? problem.title ?? `Status ${status}`);
+    super(problem.detail ?? problem.message ?? problem.title ?? `Status ${status}`);
     this.status = status;
     this.title = problem.title ?? `Status ${status}`;
     this.hint = problem.hint ?? null;
@@ -18,13 +18,20 @@ export class Unreachable extends Error {}
 
 const known = new Map(); // path → {tag, data}
 
-/** What to do when a token is asked for; set by the login. */
+/** What to do when the server asks who we are; set by the login. */
 let refused = () => {};
 export const onRefused = (action) => {
   refused = action;
 };
 
-export const setToken = (token) => sessionStorage.setItem(TOKEN, token);
+/** Where users have passwords, browsers would ask for them in a window of their own, and send what they remember. */
+let credentials = "same-origin";
+export const askOurselves = () => {
+  credentials = "omit";
+};
+
+/** Goes with every request, until the tab is closed. */
+export const setAuthorization = (text) => sessionStorage.setItem(AUTHORIZATION, text);
 
 /** {data, size} of a path; `size` is in bytes, 0 if nothing has changed. */
 export async function get(path, parameters = {}) {
@@ -41,19 +48,37 @@ export async function get(path, parameters = {}) {
   return { data, size: text.length };
 }
 
-export async function post(path) {
-  const response = await ask(path, "POST", {});
+export async function post(path, body, patienceMs = PATIENCE_MS) {
+  const response = await ask(path, "POST", {}, body, AbortSignal.timeout(patienceMs));
   return parse(await read(response), response.status);
 }
 
-async function ask(url, method, headers) {
-  const token = sessionStorage.getItem(TOKEN);
-  if (token !== null) headers.Authorization = `Bearer ${token}`;
+/** The lines of an answer, as they come, until `signal` ends it. */
+export async function* lines(path, body, accept, signal) {
+  const response = await ask(path, "POST", { Accept: accept }, body, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new Unreachable("The answer broke off.");
+    });
+    if (done) break;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    yield* parts;
+  }
+  if (rest) yield rest;
+}
+
+async function ask(url, method, headers, body, signal = AbortSignal.timeout(PATIENCE_MS)) {
+  const authorization = sessionStorage.getItem(AUTHORIZATION);
+  if (authorization !== null) headers.Authorization = authorization;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(url, { method, headers, cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    response = await fetch(url, { method, headers, body: JSON.stringify(body), cache: "no-store", credentials, signal });
   } catch {
-    throw new Unreachable("No answer from the application.");
+    throw new Unreachable("No answer from the server.");
   }
   if (response.ok || response.status === 304) return response;
   const text = await read(response);
@@ -61,7 +86,7 @@ async function ask(url, method, headers) {
   try {
     problem = JSON.parse(text);
   } catch {
-    // Not from the application: a proxy, say. Its status is all there is to tell.
+    // Not from our server: a proxy, say. Its status is all there is to tell.
   }
   if (response.status === 401) refused();
   throw new Problem(response.status, problem);
@@ -79,6 +104,6 @@ function parse(text, status) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Problem(status, { title: "Not JSON", detail: "The answer is not of a Headrace application." });
+    throw new Problem(status, { title: "Not JSON", detail: "The answer is not of a Headrace server." });
   }
 }

@@ -1,28 +1,30 @@
-// Asks for the token when the application wants one. It goes into a header, never into an address.
+// Asks who we are when the server wants to know. It goes into a header, never into an address.
 
-import { get, onRefused, setToken } from "./api.js";
+import { get, onRefused, setAuthorization } from "./api.js";
 import { byId, say } from "./elements.js";
 
-/** `entered` is called when a token was accepted. */
-export function start(entered) {
+/** `authorization(fields)` makes the header of what was typed; `path` is what shows whether it is accepted; then
+ * `entered` is called. */
+export function start(path, authorization, entered) {
   const dialog = byId("login");
+  const form = byId("login-form");
   onRefused(() => {
     if (!dialog.open) dialog.showModal();
   });
-  // Without the token there is nothing to see behind it.
+  // Without it there is nothing to see behind the dialog.
   dialog.addEventListener("cancel", (event) => event.preventDefault());
-  byId("login-form").addEventListener("submit", async (event) => {
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    setToken(byId("token").value);
+    setAuthorization(authorization(Object.fromEntries(new FormData(form))));
     try {
-      await get("/v1/state");
+      await get(path);
     } catch (error) {
-      say(byId("login-error"), error.status === 401 ? "That is not the token of this application." : error.message);
-      byId("token").select();
+      say(byId("login-error"), error.status === 401 ? form.dataset.refused : error.message);
+      form.querySelector("[type=password]").select();
       return;
     }
     say(byId("login-error"), "");
-    byId("token").value = "";
+    form.reset();
     dialog.close();
     entered();
   });
