@@ -16,6 +16,9 @@ from headrace.server.overview import Overview
 from headrace.server.routes import Parameter, Parameters, Route
 from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
+from headrace.server.topic_records import MOST as MOST_RECORDS
+from headrace.server.topic_records import USUAL as USUAL_RECORDS
+from headrace.server.topic_records import TopicRecords
 
 _MOST_PARTITIONS = 2**31 - 1
 
@@ -87,6 +90,7 @@ def table(
     stores: StoreList,
     lookups: Lookups | SpreadLookups,
     letters: DeadLetterList,
+    records: TopicRecords,
 ) -> tuple[Route, ...]:
     """All routes below /v1."""
     return (
@@ -151,6 +155,26 @@ def table(
             "Which instance has a key",
             (Parameter("store", "The name of a store.", required=True), _KEY, _ENCODING),
             (404, 503),
+        ),
+        Route(
+            "GET",
+            "/v1/topics/{topic}/records",
+            answers.Records,
+            lambda asked: records.latest(asked["topic"], asked["limit"]),
+            "The last records of a topic that the topology reads or writes",
+            (
+                Parameter("topic", "The name of a topic.", where="path", required=True),
+                Parameter(
+                    "limit",
+                    "How many.",
+                    "integer",
+                    default=USUAL_RECORDS,
+                    minimum=1,
+                    maximum=MOST_RECORDS,
+                ),
+            ),
+            (404, 503),
+            blocks=True,
         ),
         Route(
             "GET",

@@ -30,6 +30,7 @@ from headrace.server.routes import Route
 from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
 from headrace.server.table import table
+from headrace.server.topic_records import TopicRecords
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -47,6 +48,7 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
         stores,
         lookups,
         DeadLetterList(application, read_topic),
+        TopicRecords(application, read_topic),
     )
     described = to_json(document(routes, has_token=access.token is not None))
     scans = Scans()

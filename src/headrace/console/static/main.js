@@ -8,7 +8,7 @@ import { byId, say } from "./elements.js";
 import * as errors from "./errors.js";
 import { Flow } from "./flow.js";
 import { Graph } from "./graph.js";
-import { Inspector } from "./inspector.js";
+import { Inspector, topicOf } from "./inspector.js";
 import * as login from "./login.js";
 import { Poll } from "./poll.js";
 import * as stores from "./stores.js";
@@ -17,7 +17,7 @@ import * as tasks from "./tasks.js";
 import * as theme from "./theme.js";
 import { brief, count, milliseconds, plural, rate, span } from "./words.js";
 
-const known = { state: null, topology: null, tasks: [], metrics: [], flow: new Flow() };
+const known = { state: null, topology: null, tasks: [], metrics: [], flow: new Flow(), records: null };
 let picked = null;
 let drawn = null; // which run of which application the topology was drawn for
 
@@ -30,6 +30,7 @@ const charts = {
 const graph = new Graph((shape) => {
   const before = picked;
   picked = shape;
+  follow();
   inspector.show(picked, known);
   if (shape === null && before !== null) byId(`shape ${before.id}`)?.focus();
 });
@@ -42,6 +43,7 @@ const polls = {
   tasks: new Poll(() => get("/v1/tasks"), 2_000, showTasks),
   errors: new Poll(() => get("/v1/errors"), 3_000, showErrors),
   metrics: new Poll(() => get("/v1/metrics"), 4_000, showMetrics),
+  records: new Poll(() => get(`/v1/topics/${encodeURIComponent(known.records.topic)}/records`), 5_000, showRecords, failRecords),
   letters: new Poll(() => get("/v1/dead-letters"), 5_000, errors.showDeadLetters, errors.failDeadLetters),
 };
 
@@ -121,6 +123,27 @@ function showFlow() {
   if (picked !== null && known.topology !== null) inspector.show(picked, known);
 }
 
+/** Asks for the records of the topic that was picked, as long as it is seen. */
+function follow() {
+  const topic = open[0] === "topology" && picked !== null ? topicOf(picked, known.topology) : null;
+  if (topic === (known.records?.topic ?? null)) return;
+  polls.records.stop();
+  known.records = topic === null ? null : { topic, found: null, error: null };
+  if (topic !== null) polls.records.start();
+}
+
+function showRecords({ topic, records }) {
+  if (topic !== known.records?.topic) return; // another one was picked meanwhile
+  known.records = { topic, found: records, error: null };
+  inspector.show(picked, known);
+}
+
+function failRecords(error) {
+  if (known.records === null) return;
+  known.records.error = error;
+  inspector.show(picked, known);
+}
+
 function showErrors(data) {
   errors.showFailures(data);
   say(byId("tab-errors"), data.errors.length ? `Errors (${brief(data.errors.length)})` : "Errors");
@@ -131,7 +154,8 @@ function showErrors(data) {
 
 function lose(error) {
   if (error.status === 401) return; // the login asks
-  for (const poll of OTHERS) poll.stop(); // one question is enough to find out that it is back
+  for (const poll of [...OTHERS, polls.records]) poll.stop(); // one question is enough to find out that it is back
+  known.records = null;
   for (const chart of Object.values(charts)) chart.add(null);
   connection.lose(error, "application", known.state !== null);
 }
@@ -139,6 +163,7 @@ function lose(error) {
 function comeBack() {
   connection.comeBack();
   for (const poll of OTHERS) poll.start();
+  follow();
   refreshPanel();
 }
 
@@ -154,6 +179,7 @@ function refreshPanel() {
 
 function opened(name, rest) {
   open = [name, rest];
+  follow();
   if (name === "errors") polls.letters.start();
   else polls.letters.stop();
   refreshPanel();
