@@ -37,7 +37,7 @@ from headrace.ksql.service import CommandStatus, ServerInfo
 from headrace.ksql.statements import Inside, StatementRun
 from headrace.sql.engine import Engine
 from headrace.sql.errors import SqlError
-from headrace.sql.formats import SchemaRegistry
+from headrace.sql.formats import InMemorySchemaRegistry, SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.pull.query import PullQuery
 from headrace.sql.push.query import PushQuery
@@ -81,7 +81,11 @@ class Server:
         self._closed = False
         self._transient_ids = itertools.count(time.time_ns() // 1_000_000)
         topics = PlannedTopics(cluster.topics)
-        engine = Engine(settings, topics=topics, registry=registry, functions=functions)
+        # Schemas, as topics, are registered and deleted once, by who writes a command.
+        registrar = None if registry is None else InMemorySchemaRegistry()
+        engine = Engine(
+            settings, topics=topics, registry=registry, registrar=registrar, functions=functions
+        )
         self._executor = CommandExecutor(engine, topics, log, runner)
         self._pushes = PushQueries(int(settings.get(_MAX_PUSH_QUERIES, 100)))
         connect_url = settings.get(URL)

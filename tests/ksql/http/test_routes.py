@@ -417,6 +417,14 @@ def test_streams_end_with_the_server(
         time.sleep(0.001)
 
 
+def test_what_servers_tell_each_other(client: httpx.Client) -> None:
+    host = {"host": "localhost", "port": 8088}
+    for path in ("/heartbeat", "/lag"):
+        assert client.post(path, json={"hostInfo": host}).json() == {"isOk": True}
+        assert client.post(path, content=b"no JSON").status_code == 400
+        assert client.get(path).status_code == 405
+
+
 def test_the_console(client: httpx.Client) -> None:
     page = client.get("/console")
     assert page.status_code == 200

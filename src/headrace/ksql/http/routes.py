@@ -69,6 +69,8 @@ class Routes:
                 _post("/query-stream", self._query_stream),
                 _post("/inserts-stream", inserts),
                 _post("/close-query", self._close_query),
+                _post("/heartbeat", _heard),
+                _post("/lag", _heard),
                 _get("/", _to_info),
                 _get("/info", self._info),
                 _get("/healthcheck", self._health),
@@ -216,6 +218,12 @@ async def _to_info(request: Request) -> Response:
 
 async def _yes(request: Request) -> Response:
     return _json({})
+
+
+async def _heard(request: Request) -> Response:
+    """What servers of ksqlDB tell each other. Ours know by the command topic who is there."""
+    await body_of(request)
+    return _json({"isOk": True})
 
 
 async def _page(request: Request) -> Response:
