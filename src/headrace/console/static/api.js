@@ -58,14 +58,18 @@ export async function* lines(path, body, accept, signal) {
   const response = await ask(path, "POST", { Accept: accept }, body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read().catch(() => {
-      throw new Unreachable("The answer broke off.");
-    });
-    if (done) break;
-    const parts = (rest + value).split("\n");
-    rest = parts.pop();
-    yield* parts;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const parts = (rest + value).split("\n");
+      rest = parts.pop();
+      yield* parts;
+    }
+  } catch {
+    throw new Unreachable("The answer broke off.");
+  } finally {
+    reader.cancel().catch(() => {}); // who reads no further wants no more of it
   }
   if (rest) yield rest;
 }
