@@ -33,17 +33,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace import KafkaStreams, State
+from headrace import KafkaStreams, State, console
 from headrace.kafka.embedded import EmbeddedKafka
 from headrace.query import ReadOnlyKeyValueStore
-from headrace.server import console
 
 from .asking import Connection, Latencies, at_rate
 from .engine.load import create_topics, load
 from .engine.topologies import TOPOLOGIES
 
 _CONSOLE = Path(console.__file__).parent / "static" / "main.js"
-_POLL = re.compile(r'new Poll\("([^"]+)", ([0-9_]+)')
+_POLL = re.compile(r'new Poll\(\(\) => get\("([^"]+)"\), ([0-9_]+)')
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import orjson
 
 from headrace import Topology
 from headrace.cli import store_purchases
+from headrace.console.files import HEADERS, PAGE, files
+from headrace.console.picture import picture
 from headrace.server import answers
-from headrace.server.console.files import HEADERS, PAGE, files
-from headrace.server.console.picture import picture
 
 WINDOW_MS = 300_000
 NINE = 1_800_000_000_000
@@ -45,6 +45,8 @@ class FakeApplication:
         self.errors: list[answers.Failure] = []
         self.dead_letters = answers.DeadLetters(None, [])
         self.metrics: list[answers.Metric] = []
+        self.records: list[answers.Record] = []
+        """Of every topic."""
         self.values: dict[str, Any] = {"ann": 214, "bob": 88}
         self.problem: answers.Problem | None = None
         """Answered to every lookup."""
@@ -90,6 +92,8 @@ class FakeApplication:
                 return found[0] if found else _no_store(name)
             case ["stores", name, lookup]:
                 return self.problem or self._lookup(unquote(name), lookup, query)
+            case ["topics", name, "records"]:
+                return self.problem or answers.Records(unquote(name), self.records)
             case ["config"]:
                 return answers.Configuration(_settings(self.application_id))
             case ["metrics"]:

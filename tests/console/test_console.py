@@ -7,6 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from headrace import StreamsBuilder, serdes
@@ -66,11 +67,49 @@ def test_a_node_is_inspected(application: FakeApplication, page: Page) -> None:
     expect(inspector.locator("h2")).to_have_text("mask-cards")
     expect(inspector).to_contain_text("process-total1,200")
     page.get_by_role("button", name="topic purchases", exact=True).click()
-    expect(inspector).to_contain_text("purchases 1")
+    expect(inspector.get_by_role("region", name="Partitions").locator("tbody tr")).to_have_count(2)
     page.get_by_role("button", name="store points", exact=True).click()
     expect(inspector).to_contain_text("1_0, 1_1")
     inspector.get_by_role("button", name="Look into it").click()
     expect(page.locator("#stores h2")).to_have_text("points")
+
+
+def test_a_topic_has_its_latest_records(application: FakeApplication, page: Page) -> None:
+    page.goto(application.url)
+    inspector = page.locator(".inspector")
+    page.get_by_role("button", name="topic purchases", exact=True).click()
+    expect(inspector).to_contain_text("No records: none were written")
+    application.records = [
+        answers.Record(1, 7, NINE, "ann", {"item": MARKUP}, None),
+        answers.Record(0, 5, NINE, None, "/w==", "The value can't be read: ValueError: no"),
+    ]
+    rows = page.get_by_role("region", name="Latest records").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("1 at 7")
+    expect(rows.first).to_contain_text(value_of(MARKUP))
+    expect(rows.last.locator(".bad")).to_have_text("The value can't be read: ValueError: no")
+    # Dots show those of their topic, other nodes none.
+    page.locator("g.shape.source").first.click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="processor mask-cards").click()
+    expect(rows).to_have_count(0)
+    # They are asked for only while they are seen.
+    page.get_by_role("button", name="topic purchases", exact=True).click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("tab", name="Tasks").click()
+    before = sum("/records" in path for path in application.requests)
+    page.wait_for_timeout(6_000)
+    assert sum("/records" in path for path in application.requests) == before
+    application.problem = answers.Problem("about:blank", "Not now", 503, "Kafka is away.", "x")
+    page.get_by_role("tab", name="Topology").click()
+    expect(inspector).to_contain_text("Its records can't be read now.Kafka is away.")
+    assert page.evaluate("window.ran") is None
+    expected_errors(page, "503")
+
+
+def value_of(text: str) -> str:
+    """As the console writes it inside an object."""
+    return orjson.dumps({"item": text}).decode()
 
 
 def test_a_large_topology_begins_so_that_it_can_be_read(

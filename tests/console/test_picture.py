@@ -10,7 +10,7 @@ import pytest
 from examples import order_enrichment, word_count
 from headrace import StreamsBuilder, Topology, serdes
 from headrace.cli import store_purchases
-from headrace.server.console.picture import Picture, Shape, picture
+from headrace.console.picture import Picture, Shape, picture
 
 TEXT = serdes.string()
 TOPOLOGIES = [word_count.topology, order_enrichment.topology, store_purchases.topology]

@@ -60,6 +60,12 @@ def test_a_real_application_is_watched(
     wait_until(lambda: streams.status().records_total == 6, "all to be counted", streams)
     expect(page.locator("#facts")).to_have_text(re.compile("^6 records"))
     expect(page.locator(".chip .lag").first).to_have_text("lag 0", timeout=PATIENCE_MS)
+    # A topic has its latest records.
+    page.get_by_role("button", name=f"topic {source}", exact=True).click()
+    records = page.get_by_role("region", name="Latest records").locator("tbody tr")
+    expect(records).to_have_count(3, timeout=PATIENCE_MS)
+    expect(records.filter(has_text=MARKUP)).to_have_count(1)
+    page.keyboard.press("Escape")
     page.get_by_role("tab", name="Tasks").click()
     expect(page.locator("#tasks tbody tr")).to_have_count(4)
     # Keys are looked up, and what is in them stays text.

@@ -110,6 +110,14 @@ def test_an_application_answers_requests(cluster: Cluster, name: str) -> None:
             "not JSON",
             source,
         )
+        status, latest = ask(f"/v1/topics/{source}/records?limit=3")
+        assert status == 200
+        assert [record["timestamp"] for record in latest["records"]] == [
+            1_700_000_000_000 + i * 1000 for i in (699, 698, 697)
+        ]
+        assert latest["records"][0]["key"] == "k/6"
+        assert latest["records"][0]["value"] == {"amount": 1}
+        assert ask(f"/v1/topics/{dead}/records")[0] == 404
         # While it is paused, everything can be read and nothing is counted.
         assert ask("/v1/pause", "POST")[1]["paused"] is True
         assert ask("/v1/resume", "POST")[1]["paused"] is False

@@ -35,6 +35,13 @@ class Handler(BaseHTTPRequestHandler):
         schema = SchemaText(body.get("schemaType", "AVRO"), body["schema"], references)
         return self._answer({"id": self.schemas.register(self.path.split("/")[2], schema)})
 
+    def do_DELETE(self) -> None:
+        subject = self.path.split("/")[2]
+        if self.schemas.latest(subject) is None:
+            return self._answer({"error_code": 40401, "message": "not found"}, 404)
+        self.schemas.delete(subject)
+        return self._answer([1])
+
     def do_GET(self) -> None:
         found = None
         match self.path.split("?")[0].split("/")[1:]:
@@ -54,7 +61,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._answer({"error_code": 40401, "message": "not found"}, 404)
         return self._answer(found)
 
-    def _answer(self, content: dict[str, Any], status: int = 200) -> None:
+    def _answer(self, content: Any, status: int = 200) -> None:
         data = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -104,6 +111,18 @@ def test_schemas_are_registered_and_found(registry: HttpSchemaRegistry) -> None:
     assert registry.latest("t-value") == RegisteredSchema("t-value", 1, 2, schema)
     assert registry.version("e.proto", 1) == RegisteredSchema("e.proto", 1, 1, other)
     assert registry.by_id(2) == schema
+
+
+def test_what_is_deleted_can_be_registered_again(registry: HttpSchemaRegistry) -> None:
+    schema = SchemaText("AVRO", '"int"')
+    id = registry.register("t-value", schema)
+    assert registry.latest("t-value") is not None
+    registry.delete("t-value")
+    registry.delete("t-value")
+    assert registry.latest("t-value") is None
+    assert registry.by_id(id) == schema
+    assert registry.register("t-value", schema) == id
+    assert registry.latest("t-value") is not None
 
 
 def test_what_is_not_there(registry: HttpSchemaRegistry) -> None:

@@ -9,6 +9,7 @@ import pytest
 from headrace.core.errors import BrokerError
 from headrace.ksql.errors import ErrorCode
 from headrace.ksql.requests import StatementsRequest
+from headrace.sql.formats import FormatError, SchemaText
 
 from .servers import CLICKS, COUNTS, TestServer
 
@@ -217,6 +218,42 @@ def test_a_topic_is_deleted_with_its_source_if_that_is_said(server: TestServer) 
     server.run(CLICKS + COUNTS)
     server.run("DROP TABLE counts DELETE TOPIC; DROP STREAM clicks;")
     assert [topic.name for topic in server.cluster.topics] == ["clicks"]
+
+
+def test_schemas_are_deleted_with_the_topic(server: TestServer) -> None:
+    columns = "(k STRUCT<a INT> KEY, v INT)"
+    topic = "kafka_topic='t', partitions=1"
+    both = f"CREATE STREAM s {columns} WITH ({topic}, format='AVRO');"
+    registry = server.registry
+    server.run(both)
+    assert registry.latest("t-key") is not None
+    assert registry.latest("t-value") is not None
+    server.run("DROP STREAM s;")
+    assert registry.latest("t-value") is not None
+    # What the key format leaves to nobody is somebody else's.
+    only_value = f"CREATE STREAM s (k INT KEY, v INT) WITH ({topic}, value_format='AVRO');"
+    server.run(only_value + "DROP STREAM s DELETE TOPIC;")
+    assert registry.latest("t-key") is not None
+    assert registry.latest("t-value") is None
+    server.run(both + "DROP STREAM s DELETE TOPIC;" + both)
+    assert registry.latest("t-key") is not None
+    assert registry.latest("t-value") is not None
+    server.run("DROP STREAM s DELETE TOPIC;")
+    assert registry.latest("t-key") is None
+    assert registry.latest("t-value") is None
+
+
+def test_a_schema_that_the_registry_refuses_is_no_command(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(subject: str, schema: SchemaText) -> int:
+        raise FormatError("The schema registry refused the schema: it is incompatible")
+
+    monkeypatch.setattr(server.registry, "register", refuse)
+    create = "CREATE STREAM s (v INT) WITH (kafka_topic='t', partitions=1, value_format='AVRO');"
+    assert "it is incompatible" in server.refused(create).message
+    assert server.log.end() == 0
+    assert server.run("SHOW STREAMS;")[0]["streams"] == []
 
 
 def test_asserts(server: TestServer) -> None:

@@ -67,7 +67,8 @@ class FakeStreams:
         self.state = State.RUNNING
         self.is_paused = False
         self.places = None
-        self.letters: list[ConsumerRecord] = []
+        self.topics: dict[str, list[ConsumerRecord]] = {}
+        """What Kafka has."""
         self.inner.process(ORDERS)
 
     def status(self) -> Status:
@@ -132,5 +133,7 @@ class FakeStreams:
 
 def client(streams: FakeStreams, access: Access | None = None, token: str | None = None) -> Client:
     """Asks the server of an application, in this process."""
-    app = web(streams, access or Access(None), lambda topic, limit: streams.letters[:limit])
+    app = web(
+        streams, access or Access(None), lambda topic, limit: streams.topics.get(topic, [])[:limit]
+    )
     return Client(app, token)

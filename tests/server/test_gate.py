@@ -35,6 +35,7 @@ PROTECTED = [
     ("GET", "/v1/metrics"),
     ("GET", "/v1/errors"),
     ("GET", "/v1/dead-letters"),
+    ("GET", "/v1/topics/in/records"),
     ("POST", "/v1/pause"),
     ("POST", "/v1/resume"),
     ("GET", "/openapi.json"),
@@ -48,6 +49,7 @@ def test_the_list_of_routes_is_whole(streams: FakeStreams) -> None:
     known = {path.split("?")[0].replace("counts", "{store}") for _, path in PROTECTED}
     for store in ("windows", "sessions", "versions"):
         known.add(f"/v1/stores/{{store}}/{store}")
+    known.add("/v1/topics/{topic}/records")
     assert {*described} - {"/v1/health"} <= known
 
 

@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from headrace import StreamsConfig
+from headrace.core.record import ConsumerRecord
 from headrace.server.service import Service
 from tests.server.application import TOKEN, FakeStreams
 
@@ -31,6 +32,7 @@ CHECKS = (
     response_schema_conformance,
     unsupported_method,
 )
+TOPICS = ["in", "out"]
 KEYS = ["alice", "bob", "carol", "nobody"]
 STORES = ["counts", "windows", "sessions", "versions"]
 
@@ -46,8 +48,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             "server.requests.per.second": 100_000,
         }
     )
-    with closing(Service(streams)) as found:
-        yield found
+    record = ConsumerRecord("in", 0, 5, 99, b"alice", b"a", ())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.server.service.latest_records", lambda *_: [record])
+        with closing(Service(streams)) as found:
+            yield found
 
 
 def document(service: Service) -> Any:
@@ -75,7 +80,7 @@ def test_no_answer_is_undocumented(service: Service, mode: str) -> None:
         @given(case=operation.as_strategy(generation_mode=generation), data=st.data())
         def run(case: Any, data: st.DataObject) -> None:
             for place in (case.path_parameters, case.query):
-                for name, known in (("store", STORES), ("key", KEYS)):
+                for name, known in (("store", STORES), ("key", KEYS), ("topic", TOPICS)):
                     if place and name in place and data.draw(st.booleans()):
                         place[name] = data.draw(st.sampled_from(known))
             response = case.call(

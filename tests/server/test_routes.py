@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace import StreamsConfig
+from headrace import StreamsBuilder, StreamsConfig, serdes
 from headrace.app.lifecycle import State
 from headrace.core.record import ConsumerRecord
 from tests.server.application import FakeStreams, client
@@ -170,7 +170,7 @@ def test_dead_letters(fresh: FakeStreams) -> None:
         ("__streams.errors.partition", b"1"),
         ("__streams.errors.offset", b"17"),
     )
-    fresh.letters = [
+    fresh.topics["dead"] = [
         ConsumerRecord("dead", 0, 5, 99, b"k", b"\xff", headers),
         ConsumerRecord("dead", 0, 4, 98, None, b"x" * 5000, ()),
     ]
@@ -191,6 +191,60 @@ def test_dead_letters(fresh: FakeStreams) -> None:
     }
     assert len(letters["records"][1]["value"]) == 2001
     assert len(found(asking.get("/v1/dead-letters?limit=1"))["records"]) == 1
+
+
+def test_records_of_a_topic(fresh: FakeStreams) -> None:
+    fresh.topics["in"] = [
+        ConsumerRecord("in", 1, 7, 99, b"alice", b"<b>", ()),
+        ConsumerRecord("in", 0, 5, 98, None, None, ()),
+        ConsumerRecord("in", 0, 4, 97, None, b"x" * 5000, ()),
+    ]
+    records = found(client(fresh).get("/v1/topics/in/records"))
+    assert records["topic"] == "in"
+    first, second, third = records["records"]
+    assert first == {
+        "partition": 1,
+        "offset": 7,
+        "timestamp": 99,
+        "key": "alice",
+        "value": "PGI+",
+        "problem": None,
+    }
+    assert (second["key"], second["value"], second["problem"]) == (None, None, None)
+    assert len(third["value"]) == 2001
+    assert len(found(client(fresh).get("/v1/topics/in/records?limit=1"))["records"]) == 1
+    assert found(client(fresh).get("/v1/topics/out/records"))["records"] == []
+
+
+def test_records_that_their_serdes_cannot_read(fresh: FakeStreams) -> None:
+    builder = StreamsBuilder()
+    builder.stream("numbers", key=serdes.json(), value=serdes.json()).to("out")
+    fresh.topology = builder.build()
+    fresh.topics["numbers"] = fresh.topics["out"] = [
+        ConsumerRecord("numbers", 0, 2, 97, b'{"a": [1]}', b"\xff", ()),
+        ConsumerRecord("numbers", 0, 1, 98, b"no JSON in /srv/app", b"1", ()),
+    ]
+    asking = client(fresh)
+    first, second = found(asking.get("/v1/topics/numbers/records"))["records"]
+    assert (first["key"], first["value"]) == ({"a": [1]}, "/w==")
+    assert first["problem"].startswith("The value can't be read: ")
+    assert (second["key"], second["value"]) == ("no JSON in /srv/app", 1)
+    assert second["problem"].startswith("The key can't be read: ")
+    for record in found(asking.get("/v1/topics/out/records"))["records"]:
+        assert record["problem"] is None or "serde" not in record["problem"]
+
+
+def test_records_of_other_topics_are_not_told(fresh: FakeStreams) -> None:
+    fresh.topics["secret"] = [ConsumerRecord("secret", 0, 0, 0, b"k", b"v", ())]
+    problem(client(fresh).get("/v1/topics/secret/records"), 404, "unknown-topic")
+    problem(client(fresh).get("/v1/topics/in/records?limit=21"), 400, "bad-parameter")
+
+
+def test_records_are_read_from_kafka_now_and_then(fresh: FakeStreams) -> None:
+    asking = client(fresh)
+    assert found(asking.get("/v1/topics/in/records"))["records"] == []
+    fresh.topics["in"] = [ConsumerRecord("in", 0, 0, 0, b"k", b"v", ())]
+    assert found(asking.get("/v1/topics/in/records"))["records"] == []
 
 
 def test_pause_and_resume(fresh: FakeStreams) -> None:

@@ -69,7 +69,10 @@ def start(
         http = http_server(service, listener(all_settings), all_settings)
         opened.callback(http.close)
         service.start()
-        note(f"The server is at {http.address}. Ctrl-C stops it.")
+        note(
+            f"The server is at {http.address}, its console at {http.address}/console. "
+            "Ctrl-C stops it."
+        )
         stop.wait()
         note("Stopping …")
 

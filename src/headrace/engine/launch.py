@@ -135,7 +135,7 @@ class Launch:
 
     def _sink_topics(self) -> set[str]:
         return {
-            full_name(self._topology, self._config, node.topic)
+            full_name(self._topology, self._config.application_id, node.topic)
             for node in self._topology.nodes.values()
             if isinstance(node, SinkNode) and isinstance(node.topic, str)
         }

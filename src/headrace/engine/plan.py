@@ -111,11 +111,12 @@ class Plan:
 
     def topic_name(self, topic: str) -> str:
         """The full name of a topic of the topology."""
-        return full_name(self.topology, self.config, topic)
+        return full_name(self.topology, self.config.application_id, topic)
 
 
-def full_name(topology: Topology, config: StreamsConfig, topic: str) -> str:
-    return f"{config.application_id}-{topic}" if topic in topology.internal_topics else topic
+def full_name(topology: Topology, application_id: str, topic: str) -> str:
+    """The name that a topic of a topology has in Kafka."""
+    return f"{application_id}-{topic}" if topic in topology.internal_topics else topic
 
 
 def plan_tasks(
@@ -130,9 +131,10 @@ def plan_tasks(
             if not isinstance(node, SourceNode):
                 continue
             for topic in node.topics or topics.matching(node):
+                in_kafka = full_name(topology, config.application_id, topic)
                 for number in range(topics.counts[topic]) if partition is None else [partition]:
                     if number < topics.counts[topic]:
-                        found[TopicPartition(full_name(topology, config, topic), number)] = name
+                        found[TopicPartition(in_kafka, number)] = name
         return found
 
     tasks = []

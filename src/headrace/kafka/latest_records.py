@@ -11,12 +11,15 @@ from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
 from headrace.kafka.topic_tail import TopicTail
 
+_BYTES = 16 * 1024 * 1024
+
 
 def latest_records(
     settings: ClientSettings, topic: str, limit: int, timeout_s: float
 ) -> list[ConsumerRecord]:
-    """At most `limit` of each partition, the latest first; what is read in time, and none if there
-    is no such topic. Raises BrokerError if Kafka can't be reached."""
+    """Those at the last `limit` offsets of each partition, the latest first; what is read in time
+    and before it is too much, and none if there is no such topic. Raises BrokerError if Kafka can't
+    be reached."""
     deadline = time.monotonic() + timeout_s
     with closing(Admin(settings, timeout_s=timeout_s)) as admin:
         info = admin.describe([topic]).get(topic)
@@ -26,7 +29,10 @@ def latest_records(
     starts = {part: max(first[part], end - limit) for part, end in ends.items()}
     waiting = {part for part, start in starts.items() if start < ends[part]}
     found: list[ConsumerRecord] = []
+    size = 0
     with closing(TopicTail(settings, {part: starts[part] for part in waiting})) as tail:
-        while waiting - tail.ended and (left := deadline - time.monotonic()) > 0:
-            found += tail.poll(min(left, 0.5))
+        while waiting - tail.ended and (left := deadline - time.monotonic()) > 0 and size < _BYTES:
+            records = tail.poll(min(left, 0.5))
+            size += sum(len(each.key or b"") + len(each.value or b"") for each in records)
+            found += records
     return sorted(found, key=lambda record: (-record.timestamp, -record.offset))

@@ -94,6 +94,11 @@ class HttpSchemaRegistry:
         found = self._asked(lambda: self._client.get_schema(id))
         return None if found is None else _text(found)
 
+    def delete(self, subject: str) -> None:
+        self._asked(lambda: self._client.delete_subject(subject))
+        # Else it would go on to think that what it has registered is there.
+        self._client.clear_caches()
+
     def close(self) -> None:
         """Give back what it is connected with; asked again, it connects again."""
         client = self.__dict__.pop("_client", None)

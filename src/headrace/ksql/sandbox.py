@@ -48,26 +48,38 @@ class TriedTopics:
 
 
 class TriedRegistry:
-    """A registry over another: what is registered is only remembered."""
+    """A registry over another: what is registered and deleted is only remembered."""
 
     def __init__(self, below: SchemaRegistry) -> None:
         self._below = below
         self._here = InMemorySchemaRegistry()
+        self.registered: list[tuple[str, SchemaText]] = []
+        """Subjects, and their new schemas."""
+        self.deleted: set[str] = set()
 
     def register(self, subject: str, schema: SchemaText) -> int:
-        known = self._below.latest(subject)
+        known = self._below_of(subject)
         if known is not None and known.schema == schema:
             return known.id
+        self.registered.append((subject, schema))
         return self._here.register(subject, schema)
 
     def latest(self, subject: str) -> RegisteredSchema | None:
-        return self._here.latest(subject) or self._below.latest(subject)
+        return self._here.latest(subject) or self._below_of(subject)
 
     def version(self, subject: str, version: int) -> RegisteredSchema | None:
-        return self._below.version(subject, version) or self._here.version(subject, version)
+        below = None if subject in self.deleted else self._below.version(subject, version)
+        return below or self._here.version(subject, version)
 
     def by_id(self, id: int) -> SchemaText | None:
         return self._below.by_id(id) or self._here.by_id(id)
+
+    def delete(self, subject: str) -> None:
+        self.deleted.add(subject)
+        self._here.delete(subject)
+
+    def _below_of(self, subject: str) -> RegisteredSchema | None:
+        return None if subject in self.deleted else self._below.latest(subject)
 
 
 class Sandbox:
@@ -75,5 +87,5 @@ class Sandbox:
 
     def __init__(self, engine: Engine, topics: Topics) -> None:
         self.topics = TriedTopics(topics)
-        registry = None if engine.registry is None else TriedRegistry(engine.registry)
-        self.engine = engine.sandbox(self.topics, registry)
+        self.registry = None if engine.registry is None else TriedRegistry(engine.registry)
+        self.engine = engine.sandbox(self.topics, self.registry)

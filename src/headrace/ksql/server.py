@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from headrace.console.description import full_description
+from headrace.console.picture import Picture, picture
 from headrace.core.errors import HeadraceError
 from headrace.ksql.answers.connectors import URL
 from headrace.ksql.answers.lists import is_editable
@@ -35,7 +37,7 @@ from headrace.ksql.service import CommandStatus, ServerInfo
 from headrace.ksql.statements import Inside, StatementRun
 from headrace.sql.engine import Engine
 from headrace.sql.errors import SqlError
-from headrace.sql.formats import SchemaRegistry
+from headrace.sql.formats import InMemorySchemaRegistry, SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.pull.query import PullQuery
 from headrace.sql.push.query import PushQuery
@@ -79,7 +81,11 @@ class Server:
         self._closed = False
         self._transient_ids = itertools.count(time.time_ns() // 1_000_000)
         topics = PlannedTopics(cluster.topics)
-        engine = Engine(settings, topics=topics, registry=registry, functions=functions)
+        # Schemas, as topics, are registered and deleted once, by who writes a command.
+        registrar = None if registry is None else InMemorySchemaRegistry()
+        engine = Engine(
+            settings, topics=topics, registry=registry, registrar=registrar, functions=functions
+        )
         self._executor = CommandExecutor(engine, topics, log, runner)
         self._pushes = PushQueries(int(settings.get(_MAX_PUSH_QUERIES, 100)))
         connect_url = settings.get(URL)
@@ -311,6 +317,13 @@ class Server:
             "hostStoreLags": {"stateStoreLags": {}, "updateTimeMs": now},
         }
         return {"clusterStatus": {self._inside.host: alive}}
+
+    def picture(self, query_id: str) -> Picture:
+        with self._executor.lock:
+            query = self._executor.engine.queries.get(query_id)
+        if query is None:
+            raise KsqlError(ErrorCode.NOT_FOUND, f"No query with id {query_id}")
+        return picture(full_description(query.topology, query.application_id), query.application_id)
 
     def _state(self, query_id: str) -> QueryState:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from headrace.console.picture import Picture
 from headrace.ksql.entities import Entity
 from headrace.ksql.requests import QueryRequest, StatementsRequest
 from headrace.ksql.results import PrintResult, QueryResult
@@ -90,6 +91,11 @@ class Service(Protocol):
 
     def cluster_status(self) -> dict[str, Any]:
         """`GET /clusterStatus`, as JSON."""
+        ...
+
+    def picture(self, query_id: str) -> Picture:
+        """`GET /v1/queries/{id}/picture`: the topology of a persistent query, as the console draws
+        it."""
         ...
 
     def close(self) -> None:

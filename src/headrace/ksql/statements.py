@@ -216,13 +216,12 @@ class StatementRun:
                 continue
             if isinstance(written, Entity):
                 return written
-            offset, deleted = written
+            offset, tried = written
             executor = self.inside.executor
             executor.wait_for(offset + 1, self.inside.command_timeout_s)
             status = executor.status_of(offset)
             if status.status == "SUCCESS":
-                for topic in deleted:
-                    self.inside.cluster.topics.delete(topic)
+                self._delete(tried)
             return Entity(
                 "currentStatus",
                 sql,
@@ -238,9 +237,9 @@ class StatementRun:
             sql,
         )
 
-    def _write(self, parsed: ParsedStatement, sql: str) -> Entity | tuple[int, list[str]]:
-        """Write a command, if there is something to do. Gives its offset, and topics that are to be
-        deleted when it is done."""
+    def _write(self, parsed: ParsedStatement, sql: str) -> Entity | tuple[int, Sandbox]:
+        """Write a command, if there is something to do. Gives its offset, and where it was tried:
+        that knows what is to be deleted when it is done."""
         inside = self.inside
         with inside.log.writing() as writer:
             self.wait_for(writer.end)
@@ -251,10 +250,21 @@ class StatementRun:
                 return Entity("warning_entity", sql, {"message": warning})
             for topic in sandbox.topics.created:
                 inside.cluster.topics.create(topic)
+            if sandbox.registry is not None and inside.engine.registry is not None:
+                for subject, schema in sandbox.registry.registered:
+                    inside.engine.registry.register(subject, schema)
             seen = tuple(sandbox.topics.seen.values())
             text = _complete(parsed.statement, sandbox.engine) or sql
             offset = writer.append(Command(text, self.overrides, seen))
-        return offset, sandbox.topics.deleted
+        return offset, sandbox
+
+    def _delete(self, tried: Sandbox) -> None:
+        for topic in tried.topics.deleted:
+            self.inside.cluster.topics.delete(topic)
+        registry = self.inside.engine.registry
+        if tried.registry is not None and registry is not None:
+            for subject in sorted(tried.registry.deleted):
+                registry.delete(subject)
 
     def _tried(self, parsed: ParsedStatement, sandbox: Sandbox) -> str | None:
         """Why there is nothing to do; None if there is."""

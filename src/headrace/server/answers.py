@@ -347,6 +347,28 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """A record of a topic, with key and value as its serdes read them. What they can't read is
+    text, or base64 where it isn't UTF-8, and `problem` says why; what is long is text that is
+    cut."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: Any
+    value: Any
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The latest first."""
+
+    topic: str
+    records: list[Record]
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A record of the dead letter topic. Keys and values are text, or base64 where they aren't
     UTF-8; what is long is cut. From `error` on, it is what its headers say."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections.abc import Callable
 
 from headrace.core.record import ConsumerRecord
 from headrace.server.answers import DeadLetter, DeadLetters
 from headrace.server.application import Application
+from headrace.server.excerpts import bytes_excerpt
 from headrace.server.problems import without_paths
 
 ReadTopic = Callable[[str, int], list[ConsumerRecord]]
 """`read(topic, limit)`: the last records, the latest first."""
 
-_LONGEST = 2_000
 _KEPT_S = 5.0
 MOST = 100
 
@@ -41,7 +40,7 @@ def _dead_letter(record: ConsumerRecord) -> DeadLetter:
     headers = {name: value for name, value in record.headers if value is not None}
 
     def header(name: str) -> str | None:
-        return _text(headers.get(f"__streams.errors.{name}"))
+        return bytes_excerpt(headers.get(f"__streams.errors.{name}"))
 
     def number(name: str) -> int | None:
         text = header(name)
@@ -52,21 +51,11 @@ def _dead_letter(record: ConsumerRecord) -> DeadLetter:
         partition=record.partition,
         offset=record.offset,
         timestamp=record.timestamp,
-        key=_text(record.key),
-        value=_text(record.value),
+        key=bytes_excerpt(record.key),
+        value=bytes_excerpt(record.value),
         error=header("exception"),
         message=None if message is None else without_paths(message),
         source_topic=header("topic"),
         source_partition=number("partition"),
         source_offset=number("offset"),
     )
-
-
-def _text(data: bytes | None) -> str | None:
-    if data is None:
-        return None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = b64encode(data).decode()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

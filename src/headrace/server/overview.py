@@ -7,6 +7,8 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
+from headrace.console.description import full_description
+from headrace.console.picture import Picture, picture
 from headrace.core.known_keys import is_secret
 from headrace.core.settings import SETTINGS
 from headrace.engine.plan import TaskPlan, full_name
@@ -35,7 +37,6 @@ from headrace.server.answers import (
     Topology,
 )
 from headrace.server.application import Application
-from headrace.server.console.picture import Picture, picture
 from headrace.server.problems import without_paths
 from headrace.topology.nodes import ProcessorNode
 
@@ -106,15 +107,8 @@ class Overview:
         return picture(self._description(), self._application.config.application_id)
 
     def _description(self) -> dict[str, Any]:
-        """The topology as plain data, with the full names of topics."""
-        form = self._application.topology.describe().to_dict()
-        for part in form["subtopologies"]:
-            for node in part["nodes"]:
-                if node["kind"] == "source":
-                    node["topics"] = [self._full_name(topic) for topic in node["topics"]]
-                elif node["kind"] == "sink" and node["topic"] is not None:
-                    node["topic"] = self._full_name(node["topic"])
-        return form
+        application = self._application
+        return full_description(application.topology, application.config.application_id)
 
     def _topic(self, name: str, nodes: list[Node]) -> Topic:
         application = self._application
@@ -129,7 +123,8 @@ class Overview:
         )
 
     def _full_name(self, topic: str) -> str:
-        return full_name(self._application.topology, self._application.config, topic)
+        application = self._application
+        return full_name(application.topology, application.config.application_id, topic)
 
     # Tasks
 

@@ -64,6 +64,8 @@ class StoreList:
         part = next((part.id for part in users if part.is_global == is_global), None)
         source = topology.source_topics_of_stores.get(name)
         changelog = f"{config.application_id}-{name}-changelog" if spec.logging else None
+        if source is not None:
+            changelog = full_name(topology, config.application_id, source)
         backend = spec.backend or Backend(config["dsl.store.suppliers.class"])
         partitions = () if plan is None or is_global else plan.tasks
         return Store(
@@ -72,7 +74,7 @@ class StoreList:
             timestamped=bool(getattr(spec, "timestamped", False)),
             is_global=is_global,
             persistent=backend is Backend.PERSISTENT,
-            changelog=changelog if source is None else full_name(topology, config, source),
+            changelog=changelog,
             subtopology=part,
             partitions=[t.id.partition for t in partitions if t.id.subtopology == part],
             lookups=lookups,

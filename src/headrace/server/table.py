@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.console.picture import Picture
 from headrace.core.windowed import LONG_MAX
 from headrace.query.keys import ENCODINGS
 from headrace.server import answers
-from headrace.server.console.picture import Picture
 from headrace.server.dead_letters import MOST, DeadLetterList
 from headrace.server.limits import MAX_RESULTS, USUAL_RESULTS
 from headrace.server.lookups import Lookups
@@ -16,6 +16,9 @@ from headrace.server.overview import Overview
 from headrace.server.routes import Parameter, Parameters, Route
 from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
+from headrace.server.topic_records import MOST as MOST_RECORDS
+from headrace.server.topic_records import USUAL as USUAL_RECORDS
+from headrace.server.topic_records import TopicRecords
 
 _MOST_PARTITIONS = 2**31 - 1
 
@@ -87,6 +90,7 @@ def table(
     stores: StoreList,
     lookups: Lookups | SpreadLookups,
     letters: DeadLetterList,
+    records: TopicRecords,
 ) -> tuple[Route, ...]:
     """All routes below /v1."""
     return (
@@ -151,6 +155,26 @@ def table(
             "Which instance has a key",
             (Parameter("store", "The name of a store.", required=True), _KEY, _ENCODING),
             (404, 503),
+        ),
+        Route(
+            "GET",
+            "/v1/topics/{topic}/records",
+            answers.Records,
+            lambda asked: records.latest(asked["topic"], asked["limit"]),
+            "The last records of a topic that the topology reads or writes",
+            (
+                Parameter("topic", "The name of a topic.", where="path", required=True),
+                Parameter(
+                    "limit",
+                    "How many.",
+                    "integer",
+                    default=USUAL_RECORDS,
+                    minimum=1,
+                    maximum=MOST_RECORDS,
+                ),
+            ),
+            (404, 503),
+            blocks=True,
         ),
         Route(
             "GET",

@@ -13,10 +13,11 @@ from starlette.routing import Route as StarletteRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.console.files import PAGE, files
+from headrace.console.serving import file_response, has_tag
 from headrace.metrics.prometheus import CONTENT_TYPE_LATEST, exposition
 from headrace.query.json_values import to_json
 from headrace.server.application import Application
-from headrace.server.console.files import HEADERS, PAGE, File, files
 from headrace.server.dead_letters import DeadLetterList, ReadTopic
 from headrace.server.elsewhere import Elsewhere
 from headrace.server.gate import Access, Gate
@@ -29,6 +30,7 @@ from headrace.server.routes import Route
 from headrace.server.spread import SpreadLookups
 from headrace.server.stores import StoreList
 from headrace.server.table import table
+from headrace.server.topic_records import TopicRecords
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -46,6 +48,7 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
         stores,
         lookups,
         DeadLetterList(application, read_topic),
+        TopicRecords(application, read_topic),
     )
     described = to_json(document(routes, has_token=access.token is not None))
     scans = Scans()
@@ -57,13 +60,13 @@ def web(application: Application, access: Access, read_topic: ReadTopic) -> ASGI
         return Response(exposition(application.metrics()), media_type=CONTENT_TYPE_LATEST)
 
     async def page(request: Request) -> Response:
-        return _file(request, files()[PAGE])
+        return file_response(request, files()[PAGE])
 
     async def console(request: Request) -> Response:
         found = files().get(request.path_params["name"])
         if found is None:
             raise ProblemError(404, "unknown-path", "The console has no such file.")
-        return _file(request, found)
+        return file_response(request, found)
 
     router = Router(
         [
@@ -122,23 +125,9 @@ def _tagged(request: Request, body: bytes, status: int, media_type: str) -> Resp
     """With a tag of the content, or if the client has that already, without the content."""
     tag = f'"{hashlib.blake2b(body, digest_size=9).hexdigest()}"'
     headers = {"ETag": tag}
-    if status == 200 and _has(request, tag):
+    if status == 200 and has_tag(request, tag):
         return Response(status_code=304, headers=headers)
     return Response(body, status, headers, media_type)
-
-
-def _file(request: Request, file: File) -> Response:
-    headers = {**HEADERS, "ETag": file.etag}
-    if _has(request, file.etag):
-        return Response(status_code=304, headers=headers)
-    return Response(file.content, headers={**headers, "Content-Type": file.media_type})
-
-
-def _has(request: Request, tag: str) -> bool:
-    if request.method not in ("GET", "HEAD"):
-        return False
-    known = request.headers.get("if-none-match", "").split(",")
-    return any(each.strip().removeprefix("W/") in (tag, "*") for each in known)
 
 
 def _raising(router: Router) -> ASGIApp:

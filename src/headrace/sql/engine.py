@@ -44,6 +44,9 @@ class Engine:
     `settings` are ksqlDB's (`ksql.service.id` …) and Kafka Streams'; SET changes them for the
     statements that follow.
 
+    Statements read schemas from the `registry`, and register and delete them at the `registrar`,
+    which is the same if none is given.
+
     Parse all of a text first (`syntax.parser.parse`), then execute statement by statement. What a
     persistent query needs to run is in the PersistentQuery; the engine runs nothing itself.
     """
@@ -54,12 +57,14 @@ class Engine:
         *,
         topics: Topics | None = None,
         registry: SchemaRegistry | None = None,
+        registrar: SchemaRegistry | None = None,
         functions: FunctionRegistry | None = None,
     ) -> None:
         self._session = Session(
             Settings(settings or {}),
             topics if topics is not None else InMemoryTopics(),
             registry,
+            registrar or registry,
             functions or builtin_functions(),
         )
 

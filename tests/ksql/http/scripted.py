@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.console.picture import Picture
 from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.requests import QueryRequest, StatementsRequest
@@ -101,6 +102,11 @@ class ScriptedService:
 
     def cluster_status(self) -> dict[str, Any]:
         return {"clusterStatus": {}}
+
+    def picture(self, query_id: str) -> Picture:
+        if query_id != "CTAS_T_1":
+            raise KsqlError(ErrorCode.NOT_FOUND, f"No query with id {query_id}")
+        return Picture(10.0, 10.0, [], [], [])
 
     def close(self) -> None:
         pass

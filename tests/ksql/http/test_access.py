@@ -66,6 +66,19 @@ def test_users_and_token(serve: Serve) -> None:
     assert httpx.get(f"{url}/v1/metadata").status_code == 200
 
 
+def test_the_console_is_open_and_what_it_shows_is_not(serve: Serve) -> None:
+    url = serve(Access(token="abc")).address
+    for path in ("/console", "/console/sql.js"):
+        assert httpx.get(url + path).status_code == 200, path
+    for path in ("/console/none", "/console/../info", "/console/%2e%2e/info"):
+        assert httpx.get(url + path).status_code in (401, 404), path
+    assert httpx.get(f"{url}/consoles").status_code == 401
+    picture = f"{url}/v1/queries/CTAS_T_1/picture"
+    assert httpx.get(picture).status_code == 401
+    assert httpx.get(picture, headers={"Authorization": "Bearer abc"}).status_code == 200
+    assert httpx.get(f"{url}/console", headers={"Origin": "http://evil"}).status_code == 403
+
+
 def test_without_users_nobody_is_one(serve: Serve) -> None:
     url = serve(Access(token="abc")).address
     assert httpx.get(f"{url}/info", auth=("", "")).status_code == 401

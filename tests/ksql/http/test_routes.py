@@ -411,4 +411,35 @@ def test_streams_end_with_the_server(
         threading.Thread(target=server.close).start()
         assert json.loads(next(lines))["error_code"] == 50303
         assert list(lines) == []
-    assert service.rows.closed
+    deadline = time.monotonic() + 5  # it is closed just after its end was sent
+    while not service.rows.closed:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_what_servers_tell_each_other(client: httpx.Client) -> None:
+    host = {"host": "localhost", "port": 8088}
+    for path in ("/heartbeat", "/lag"):
+        assert client.post(path, json={"hostInfo": host}).json() == {"isOk": True}
+        assert client.post(path, content=b"no JSON").status_code == 400
+        assert client.get(path).status_code == 405
+
+
+def test_the_console(client: httpx.Client) -> None:
+    page = client.get("/console")
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    tag = {"If-None-Match": page.headers["etag"]}
+    assert client.get("/console", headers=tag).status_code == 304
+    assert client.get("/console/console.css").headers["content-type"].startswith("text/css")
+    assert client.get("/console/none.js").status_code == 404
+    # The root is what clients of ksqlDB know.
+    assert client.get("/").headers["location"] == "/info"
+
+
+def test_the_picture_of_a_query(client: httpx.Client) -> None:
+    found = client.get("/v1/queries/CTAS_T_1/picture")
+    assert found.json() == {"width": 10.0, "height": 10.0, "frames": [], "shapes": [], "lines": []}
+    missing = client.get("/v1/queries/CTAS_U_2/picture")
+    assert (missing.status_code, missing.json()["error_code"]) == (404, 40400)

@@ -25,7 +25,8 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 _OPEN = ("/healthcheck", "/v1/metadata", "/v1/metadata/id", "/chc/ready", "/chc/live")
-"""What everybody may ask."""
+_OPEN_BELOW = "/console"
+"""What everybody may ask: the files of the console have nothing of ours in them."""
 _DRAIN_S = 1.0
 _DRAIN_BYTES = 16 * 1024 * 1024
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -94,7 +95,7 @@ class Gate:
 
     def _check_credentials(self, request: HTTPConnection) -> None:
         access = self._access
-        if not access.is_protected or request.scope["path"] in _OPEN:
+        if not access.is_protected or _is_open(request.scope["path"]):
             return
         token = request.query_params.get("access_token")
         if request.scope["type"] == "websocket" and token is not None:
@@ -164,6 +165,10 @@ def known_error(error: Exception) -> KsqlError:
         "The server encountered an internal error when processing the request. Please consult the "
         "server logs for more information.",
     )
+
+
+def _is_open(path: str) -> bool:
+    return path in _OPEN or path == _OPEN_BELOW or path.startswith(f"{_OPEN_BELOW}/")
 
 
 def _without_port(host: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
+from headrace.console.files import SQL_PAGE, files
+from headrace.console.serving import file_response
 from headrace.ksql.http import media
 from headrace.ksql.http.bodies import (
     body_of,
@@ -33,6 +36,7 @@ from headrace.ksql.requests import QueryRequest
 from headrace.ksql.results import PrintResult
 from headrace.ksql.service import Service
 
+CONSOLE = "/console"
 _TICK_S = 1.0
 
 
@@ -65,6 +69,8 @@ class Routes:
                 _post("/query-stream", self._query_stream),
                 _post("/inserts-stream", inserts),
                 _post("/close-query", self._close_query),
+                _post("/heartbeat", _heard),
+                _post("/lag", _heard),
                 _get("/", _to_info),
                 _get("/info", self._info),
                 _get("/healthcheck", self._health),
@@ -76,6 +82,9 @@ class Routes:
                 _get("/v1/metadata/id", self._metadata_id),
                 _get("/chc/ready", _yes),
                 _get("/chc/live", _yes),
+                _get("/v1/queries/{id:path}/picture", self._picture),
+                _get(CONSOLE, _page),
+                _get(f"{CONSOLE}/{{name}}", _file),
                 WebSocketRoute("/ws/query", web_socket),
             ],
             redirect_slashes=False,
@@ -182,6 +191,10 @@ class Routes:
     async def _metadata_id(self, request: Request) -> Response:
         return _json(await self._cluster_id())
 
+    async def _picture(self, request: Request) -> Response:
+        """Where the console draws the topology of a query."""
+        return _json(await self._questions(self._service.picture, request.path_params["id"]))
+
     async def _cluster_id(self) -> dict[str, Any]:
         info = await self._questions(self._service.info)
         clusters = {"kafka-cluster": info.cluster_id, "ksql-cluster": info.service_id}
@@ -205,6 +218,23 @@ async def _to_info(request: Request) -> Response:
 
 async def _yes(request: Request) -> Response:
     return _json({})
+
+
+async def _heard(request: Request) -> Response:
+    """What servers of ksqlDB tell each other. Ours know by the command topic who is there."""
+    await body_of(request)
+    return _json({"isOk": True})
+
+
+async def _page(request: Request) -> Response:
+    return file_response(request, files()[SQL_PAGE])
+
+
+async def _file(request: Request) -> Response:
+    found = files().get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404, "The console has no such file.")
+    return file_response(request, found)
 
 
 def _is_http2(request: Request) -> bool:

@@ -61,6 +61,10 @@ class SchemaRegistry(Protocol):
         """The schema of an id."""
         ...
 
+    def delete(self, subject: str) -> None:
+        """Forget a subject, if there is one. Its schemas can still be found by their ids."""
+        ...
+
 
 class InMemorySchemaRegistry:
     """A registry that lives as long as the process. It takes every schema as compatible."""
@@ -93,6 +97,9 @@ class InMemorySchemaRegistry:
 
     def by_id(self, id: int) -> SchemaText | None:
         return self._ids.get(id)
+
+    def delete(self, subject: str) -> None:
+        self._versions.pop(subject, None)
 
 
 def referenced(registry: SchemaRegistry, schema: SchemaText) -> dict[str, SchemaText]:

@@ -68,8 +68,8 @@ def create_as_select(session: Session, statement: CreateAsSelect, sql: str) -> O
     query_id = old.id if old is not None else session.next_query_id(f"{prefix}_{statement.name}")
     started = _built(session, query_id, QueryKind.CREATE_AS, query, planned, sink, sql)
     _ensure_topic(session, sink, left_most, properties)
-    register(sink.key_format, sink.topic, session.registry)
-    register(sink.value_format, sink.topic, session.registry)
+    register(sink.key_format, sink.topic, session.registrar)
+    register(sink.value_format, sink.topic, session.registrar)
     session.metastore.sources[sink.name] = sink
     session.start(started)
     return started

@@ -23,6 +23,8 @@ class Session:
     settings: Settings
     topics: Topics
     registry: SchemaRegistry | None
+    registrar: SchemaRegistry | None
+    """Where statements register schemas and delete them."""
     functions: FunctionRegistry
     metastore: Metastore = field(default_factory=Metastore)
     queries: dict[str, PersistentQuery] = field(default_factory=dict)

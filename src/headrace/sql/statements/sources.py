@@ -10,7 +10,7 @@ from headrace.sql.building.builder import QueryBuilder
 from headrace.sql.building.serdes import Serdes
 from headrace.sql.definition import declared_schema, define_source
 from headrace.sql.errors import SqlError
-from headrace.sql.formats import RowFormat, check, register
+from headrace.sql.formats import RowFormat, check, register, subject
 from headrace.sql.materialization import Materialization
 from headrace.sql.metastore import DataSource
 from headrace.sql.named_types import resolved_type
@@ -46,8 +46,8 @@ def create_source(session: Session, statement: CreateSource, sql: str) -> Outcom
     if existing is not None:
         check_evolution(existing, source)
     _ensure_topic(session, source, statement)
-    register(source.key_format, source.topic, session.registry)
-    register(source.value_format, source.topic, session.registry)
+    register(source.key_format, source.topic, session.registrar)
+    register(source.value_format, source.topic, session.registrar)
     session.metastore.sources[source.name] = source
     if source.read_only and source.is_table:
         return _materialize(session, source, sql)
@@ -76,14 +76,14 @@ def check_replacement(
 def check_evolution(old: DataSource, new: DataSource) -> None:
     """Raise SqlError if a source can't take the place of another: columns may be added behind,
     and nothing else may change."""
-    subject = f"Cannot upgrade data source: DataSource '{new.name}'"
+    problem = f"Cannot upgrade data source: DataSource '{new.name}'"
     if old.topic != new.topic:
         raise SqlError(
-            f"{subject} has kafkaTopicName = {old.topic} which is not upgradeable to {new.topic}"
+            f"{problem} has kafkaTopicName = {old.topic} which is not upgradeable to {new.topic}"
         )
     if old.schema.key != new.schema.key:
         raise SqlError(
-            f"{subject} has schema = {old.schema} which is not upgradeable to {new.schema}. "
+            f"{problem} has schema = {old.schema} which is not upgradeable to {new.schema}. "
             "(The following key columns are changed, missing or reordered: "
             f"[{', '.join(f'{c} KEY' for c in old.schema.key if c not in new.schema.key)}])"
         )
@@ -94,7 +94,7 @@ def check_evolution(old: DataSource, new: DataSource) -> None:
     ]
     if changed:
         raise SqlError(
-            f"{subject} has schema = {old.schema} which is not upgradeable to {new.schema}. "
+            f"{problem} has schema = {old.schema} which is not upgradeable to {new.schema}. "
             "(The following columns are changed, missing or reordered: "
             f"[{', '.join(map(str, changed))}])"
         )
@@ -188,8 +188,19 @@ def drop_source(session: Session, statement: DropSource, sql: str) -> Outcome:
         del session.queries[own.id]
     if statement.delete_topic:
         session.topics.delete(source.topic)
+        _forget_schemas(session, source)
     del session.metastore.sources[name]
     return Done(f"Source `{name}` (topic: {source.topic}) was dropped.")
+
+
+def _forget_schemas(session: Session, source: DataSource) -> None:
+    """Delete what the registry has for a topic, so that another topic of its name can have other
+    schemas."""
+    if session.registrar is None:
+        return
+    for rows in (source.key_format, source.value_format):
+        if rows.info.format.schemas:
+            session.registrar.delete(subject(source.topic, is_key=rows.is_key))
 
 
 def _own_query(session: Session, source: DataSource) -> PersistentQuery | None:

@@ -181,7 +181,7 @@ export class Graph {
     this.fit();
     const box = this.element.getBoundingClientRect();
     const [width, height] = [box.width / SMALLEST, box.height / SMALLEST];
-    if (this.view && this.view[2] > width) this.look(-MARGIN, -MARGIN, width, height);
+    if (this.view && this.view[2] > width) this.look(-MARGIN, Math.min(-MARGIN, (this.picture.height - height) / 2), width, height);
   }
 
   /** What somebody has moved or zoomed stays where it is. */

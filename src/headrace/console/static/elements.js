@@ -39,6 +39,15 @@ export class Table {
     );
   }
 
+  /** Adds rows at the end; of all that there are, the last `most` stay. */
+  append(rows, most) {
+    for (const row of rows.slice(-most)) {
+      const line = this.body.insertRow();
+      for (const [column, cell] of row.entries()) line.append(html("td", { class: this.columns[column][1] }, cell));
+    }
+    while (this.body.rows.length > most) this.body.deleteRow(0);
+  }
+
   /** A row is a list of texts or elements. */
   show(rows) {
     while (this.body.rows.length > rows.length) this.body.deleteRow(-1);

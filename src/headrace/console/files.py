@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 PAGE = "index.html"
+"""Of an application."""
+SQL_PAGE = "sql.html"
+"""Of a ksqlDB server."""
 
 HEADERS = {
     # Nothing but our own files runs, and nothing of them is written into the page: what a store

@@ -1,24 +1,24 @@
 // The console: asks the application how it is, and shows it.
 
-import { get, post, Unreachable } from "./api.js";
+import { get, post } from "./api.js";
 import { Chart } from "./chart.js";
 import * as configuration from "./configuration.js";
+import * as connection from "./connection.js";
 import { byId, say } from "./elements.js";
 import * as errors from "./errors.js";
 import { Flow } from "./flow.js";
 import { Graph } from "./graph.js";
-import { Inspector } from "./inspector.js";
+import { Inspector, topicOf } from "./inspector.js";
 import * as login from "./login.js";
 import { Poll } from "./poll.js";
 import * as stores from "./stores.js";
 import * as tabs from "./tabs.js";
 import * as tasks from "./tasks.js";
 import * as theme from "./theme.js";
-import { brief, clock, count, milliseconds, plural, rate, span } from "./words.js";
+import { brief, count, milliseconds, plural, rate, span } from "./words.js";
 
-const known = { state: null, topology: null, tasks: [], metrics: [], flow: new Flow() };
+const known = { state: null, topology: null, tasks: [], metrics: [], flow: new Flow(), records: null };
 let picked = null;
-let lostAt = null;
 let drawn = null; // which run of which application the topology was drawn for
 
 const charts = {
@@ -30,6 +30,7 @@ const charts = {
 const graph = new Graph((shape) => {
   const before = picked;
   picked = shape;
+  follow();
   inspector.show(picked, known);
   if (shape === null && before !== null) byId(`shape ${before.id}`)?.focus();
 });
@@ -38,11 +39,12 @@ const inspector = new Inspector(() => graph.pick(null));
 // What is asked, and how often. The state says whether anybody is there at all.
 
 const polls = {
-  state: new Poll("/v1/state", 1_000, showState, lose),
-  tasks: new Poll("/v1/tasks", 2_000, showTasks),
-  errors: new Poll("/v1/errors", 3_000, showErrors),
-  metrics: new Poll("/v1/metrics", 4_000, showMetrics),
-  letters: new Poll("/v1/dead-letters", 5_000, errors.showDeadLetters, errors.failDeadLetters),
+  state: new Poll(() => get("/v1/state"), 1_000, showState, lose),
+  tasks: new Poll(() => get("/v1/tasks"), 2_000, showTasks),
+  errors: new Poll(() => get("/v1/errors"), 3_000, showErrors),
+  metrics: new Poll(() => get("/v1/metrics"), 4_000, showMetrics),
+  records: new Poll(() => get(`/v1/topics/${encodeURIComponent(known.records.topic)}/records`), 5_000, showRecords, failRecords),
+  letters: new Poll(() => get("/v1/dead-letters"), 5_000, errors.showDeadLetters, errors.failDeadLetters),
 };
 
 const OTHERS = [polls.tasks, polls.errors, polls.metrics];
@@ -50,7 +52,7 @@ const OTHERS = [polls.tasks, polls.errors, polls.metrics];
 function showState(state) {
   const before = known.state;
   known.state = state;
-  if (lostAt !== null) comeBack();
+  if (connection.isLost()) comeBack();
   document.title = `${state.application_id} · Headrace`;
   say(byId("application"), state.application_id);
   const shown = state.paused && state.state === "RUNNING" ? "PAUSED" : state.state;
@@ -76,15 +78,10 @@ function showState(state) {
 }
 
 function notice(state) {
-  const box = byId("notice");
-  const text = state.last_error
-    ? state.last_error
-    : state.restoring.length
-      ? `Restoring ${plural(state.restoring.length, "store partition")}: ${restored(state.restoring)} of their records. Progress is under Tasks.`
-      : "";
-  box.hidden = !text;
-  box.className = `notice ${state.last_error ? "bad" : "busy"}`;
-  say(box, text);
+  const restoring = state.restoring.length
+    ? `Restoring ${plural(state.restoring.length, "store partition")}: ${restored(state.restoring)} of their records. Progress is under Tasks.`
+    : "";
+  connection.notice(state.last_error || restoring, state.last_error ? "bad" : "busy");
 }
 
 function restored(stores) {
@@ -126,6 +123,27 @@ function showFlow() {
   if (picked !== null && known.topology !== null) inspector.show(picked, known);
 }
 
+/** Asks for the records of the topic that was picked, as long as it is seen. */
+function follow() {
+  const topic = open[0] === "topology" && picked !== null ? topicOf(picked, known.topology) : null;
+  if (topic === (known.records?.topic ?? null)) return;
+  polls.records.stop();
+  known.records = topic === null ? null : { topic, found: null, error: null };
+  if (topic !== null) polls.records.start();
+}
+
+function showRecords({ topic, records }) {
+  if (topic !== known.records?.topic) return; // another one was picked meanwhile
+  known.records = { topic, found: records, error: null };
+  inspector.show(picked, known);
+}
+
+function failRecords(error) {
+  if (known.records === null) return;
+  known.records.error = error;
+  inspector.show(picked, known);
+}
+
 function showErrors(data) {
   errors.showFailures(data);
   say(byId("tab-errors"), data.errors.length ? `Errors (${brief(data.errors.length)})` : "Errors");
@@ -136,24 +154,16 @@ function showErrors(data) {
 
 function lose(error) {
   if (error.status === 401) return; // the login asks
-  lostAt ??= Date.now();
-  for (const poll of OTHERS) poll.stop(); // one question is enough to find out that it is back
+  for (const poll of [...OTHERS, polls.records]) poll.stop(); // one question is enough to find out that it is back
+  known.records = null;
   for (const chart of Object.values(charts)) chart.add(null);
-  document.body.classList.add("stale");
-  byId("state").dataset.state = "LOST";
-  say(byId("state"), "NO CONNECTION");
-  const box = byId("notice");
-  box.hidden = false;
-  box.className = "notice bad";
-  const seen = known.state === null ? "" : " What you see is from before.";
-  const what = error instanceof Unreachable ? "No answer from the application" : `The application can't answer (${error.message})`;
-  say(box, `${what} since ${clock(lostAt)}. Asking again every second.${seen}`);
+  connection.lose(error, "application", known.state !== null);
 }
 
 function comeBack() {
-  lostAt = null;
-  document.body.classList.remove("stale");
+  connection.comeBack();
   for (const poll of OTHERS) poll.start();
+  follow();
   refreshPanel();
 }
 
@@ -169,6 +179,7 @@ function refreshPanel() {
 
 function opened(name, rest) {
   open = [name, rest];
+  follow();
   if (name === "errors") polls.letters.start();
   else polls.letters.stop();
   refreshPanel();
@@ -180,10 +191,7 @@ async function togglePause() {
   try {
     showState(await post(known.state.paused ? "/v1/resume" : "/v1/pause"));
   } catch (error) {
-    const box = byId("notice");
-    box.hidden = false;
-    box.className = "notice bad";
-    say(box, error.message);
+    connection.notice(error.message);
   } finally {
     button.disabled = false;
   }
@@ -197,7 +205,7 @@ tasks.start();
 stores.start();
 errors.start();
 configuration.start();
-login.start(() => {
+login.start("/v1/state", ({ token }) => `Bearer ${token}`, () => {
   for (const poll of Object.values(polls)) if (poll.isOn) poll.ask();
   refreshPanel();
 });

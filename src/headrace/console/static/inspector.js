@@ -2,10 +2,11 @@
 
 import { Table, facts, html, remark } from "./elements.js";
 import { go } from "./tabs.js";
-import { count, rate, value } from "./words.js";
+import { count, moment, rate, value } from "./words.js";
 
 const PARTITIONS = [["Partition", "name"], ["At", "number"], ["End", "number"], ["Lag", "number"]];
 const METRICS = [["Metric", "name"], ["Value", "number"]];
+const RECORDS = [["Latest records", "name"], ["Partition", "name"], ["Key", "data"], ["Value", "data wide"]];
 
 export class Inspector {
   /** `close` is called when it is to go. */
@@ -15,6 +16,8 @@ export class Inspector {
     this.body = html("div", { class: "columns" });
     this.partitions = new Table("Partitions", PARTITIONS);
     this.metrics = new Table("Metrics", METRICS);
+    this.records = new Table("Latest records", RECORDS);
+    this.records.element.classList.add("records");
     this.look = html("button", { type: "button", class: "primary" }, "Look into it");
     this.element = html(
       "aside",
@@ -26,7 +29,7 @@ export class Inspector {
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && close());
   }
 
-  /** `known` has topology, tasks, metrics and flow. */
+  /** `known` has topology, tasks, metrics, flow and the records of a topic, if there are any to show. */
   show(shape, known) {
     this.element.hidden = shape === null;
     if (shape === null) return;
@@ -37,21 +40,47 @@ export class Inspector {
     const about = [facts(parts.facts)];
     if (shape.kind === "store") about.push(this.look);
     const contents = [];
-    if (inputs.length) contents.push(this.partitions.show(inputs.map(partitionRow)));
+    if (inputs.length) contents.push(this.partitions.show(partitionRows(inputs)));
     if (measured.length) contents.push(this.metrics.show(measured));
-    else if (shape.kind !== "topic") contents.push(remark("No metrics of its own yet."));
+    if (known.records !== null) contents.push(this.latest(known.records));
+    if (!contents.length) contents.push(remark("No metrics of its own yet."));
     this.look.onclick = () => go("stores", shape.name);
     replace(this.facts, about);
     replace(this.body, contents);
   }
+
+  latest({ found, error }) {
+    if (found?.length) return this.records.show(found.map(recordRow));
+    if (error !== null) return remark("Its records can't be read now.", error.message);
+    return remark(found === null ? "Reading the latest records …" : "No records: none were written, or they were deleted.");
+  }
 }
 
-const partitionRow = (input) => [
-  `${input.topic} ${input.partition}`, count(input.position), count(input.end), count(input.lag),
+/** The topic whose records are shown with a shape; null if it has none, or several. */
+export function topicOf(shape, topology) {
+  if (shape.kind === "topic") return topology.topics.some(({ name }) => name === shape.name) ? shape.name : null;
+  const topics = shape.kind === "store" ? [] : (nodeOf(shape, topology)?.topics ?? []);
+  return topics.length === 1 ? topics[0] : null;
+}
+
+const nodeOf = (shape, topology) => topology.subtopologies.flatMap((part) => part.nodes).find(({ name }) => name === shape.name);
+
+const recordRow = (each) => [
+  moment(each.timestamp),
+  `${each.partition} at ${count(each.offset)}`,
+  value(each.key),
+  each.problem === null ? value(each.value) : html("div", {}, value(each.value), html("p", { class: "bad" }, each.problem)),
 ];
 
+function partitionRows(inputs) {
+  const isOne = new Set(inputs.map(({ topic }) => topic)).size === 1;
+  return inputs.map(({ topic, partition, position, end, lag }) => [
+    isOne ? String(partition) : `${topic} ${partition}`, count(position), count(end), count(lag),
+  ]);
+}
+
 function node(shape, { topology, flow }) {
-  const found = topology.subtopologies.flatMap((part) => part.nodes).find((each) => each.name === shape.name);
+  const found = nodeOf(shape, topology);
   const topics = found?.topics ?? [];
   const isSource = shape.kind === "source";
   return {

@@ -1,14 +1,12 @@
 // Asks again and again, but never for more than so many bytes a second: five of these are less than 50 KB/s.
 
-import { get } from "./api.js";
-
 const BYTES_PER_SECOND = 9_000;
 const WHEN_HIDDEN_MS = 5_000;
 
 export class Poll {
-  /** `show(data)` after each answer, `fail(error)` after none. */
-  constructor(path, everyMs, show, fail = () => {}) {
-    Object.assign(this, { path, everyMs, show, fail, timer: null, isOn: false });
+  /** `question()` is asked for {data, size}; `show(data)` after each answer, `fail(error)` after none. */
+  constructor(question, everyMs, show, fail = () => {}) {
+    Object.assign(this, { question, everyMs, show, fail, timer: null, isOn: false });
   }
 
   start() {
@@ -27,7 +25,7 @@ export class Poll {
     let answer = null;
     let problem = null;
     try {
-      answer = await get(this.path);
+      answer = await this.question();
     } catch (error) {
       problem = error;
     }
