@@ -24,6 +24,7 @@ from benchmarks.kernel import (
     run_kernel,
     windowed_count_topology,
 )
+from benchmarks.pull import pull_latencies
 from headrace import StreamsBuilder, Topology, serdes
 from headrace.runtime.columns import Columns
 from headrace.sql.engine import Engine
@@ -31,6 +32,7 @@ from headrace.sql.syntax.parser import parse
 from headrace.sql.topics import InMemoryTopics, TopicInfo
 
 _LIMIT = 0.9
+_PULL_MS = 10
 
 _ORDERS = f"""
 CREATE STREAM orders (
@@ -118,6 +120,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--records", type=int, default=200_000)
     arguments.add_argument("--times", type=int, default=4)
+    arguments.add_argument("--rate", type=int, default=200, help="pull queries a second")
+    arguments.add_argument("--seconds", type=float, default=15.0, help="of pull queries")
+    arguments.add_argument("--keys", type=int, default=20_000, help="of the table pulled from")
     arguments.add_argument("--json", action="store_true", help="a line of JSON at the end")
     options = arguments.parse_args()
     keep_freed_memory()
@@ -132,8 +137,14 @@ def main() -> None:
             f"{row.limit:>9.1f}",
             flush=True,
         )
+    pulls = pull_latencies(options.rate, options.seconds, options.keys)
+    print(
+        f"pull queries by key: {pulls.per_second:,.0f}/s, p50 {pulls.p50:.1f} ms, "
+        f"p99 {pulls.p99:.1f} ms (less than {_PULL_MS}), {pulls.failed} failed"
+    )
     if options.json:
-        print(json.dumps({"rows": [asdict(row) for row in results]}))
+        rows = [asdict(row) for row in results]
+        print(json.dumps({"rows": rows, "pulls": asdict(pulls)}))
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ def compile_sign(expression: Sign, context: Context) -> Code:
     def build(value: Expr) -> Expr:
         if isinstance(operand.type, DecimalType):
             return py.call(context.bind(EXACT.minus, "minus"), value)
-        node = ast.UnaryOp(ast.USub(), value)
+        node = py.negative(value)
         return node if operand.type == DOUBLE else _wrapping(node, operand.type == INTEGER, context)
 
     return Code(context.strict([operand], build), operand.type, operand.nullable)

@@ -8,9 +8,8 @@ was that failed, tells it, and goes on with NULL in its place.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import GUARD, Part, is_guarded
@@ -90,38 +89,43 @@ def _function(
     name: str, parameters: Sequence[str], body: Expr, names: dict[str, Any]
 ) -> Callable[..., Any]:
     """`name(parameters)`; what it refers to is found in `names`, and so is it from now on."""
-    unguarded = _Unguarded()
-    fast = unguarded.visit(copy.deepcopy(body))
-    statements: list[ast.stmt] = [ast.Return(fast)]
+    fast = _unguarded(body)
+    statements: list[ast.stmt] = [ast.Return(fast, **py.PLACE)]
     definitions: list[ast.stmt] = []
-    if unguarded.guards:
+    if fast is not body:
         careful = f"{name}_with_care"
-        definitions.append(_definition(careful, parameters, [ast.Return(body)]))
-        again = py.call(py.name(careful), *map(py.name, parameters))
-        handler = ast.ExceptHandler(py.name("Exception"), None, [ast.Return(again)])
-        statements = [ast.Try(statements, [handler], [], [])]
+        definitions.append(_definition(careful, parameters, [ast.Return(body, **py.PLACE)]))
+        again = ast.Return(py.call(py.name(careful), *map(py.name, parameters)), **py.PLACE)
+        handler = ast.ExceptHandler(py.name("Exception"), None, [again], **py.PLACE)
+        statements = [ast.Try(statements, [handler], [], [], **py.PLACE)]
     definitions.append(_definition(name, parameters, statements))
-    module = ast.fix_missing_locations(ast.Module(definitions, []))
-    exec(compile(module, f"<sql {name}>", "exec"), names)
+    exec(compile(ast.Module(definitions, []), f"<sql {name}>", "exec"), names)
     function: Callable[..., Any] = names[name]
     return function
 
 
 def _definition(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.stmt:
-    return ast.FunctionDef(name, py.parameters_of(parameters), body, [])
+    return ast.FunctionDef(name, py.parameters_of(parameters), body, [], **py.PLACE)
 
 
-class _Unguarded(ast.NodeTransformer):
-    """Takes the guards out of code."""
+Node = TypeVar("Node", bound=ast.AST)
 
-    def __init__(self) -> None:
-        self.guards = 0
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if not is_guarded(node):
-            return node
-        self.guards += 1
+def _unguarded(node: Node) -> Node:
+    """The same without guards. Parts that have none stand in both."""
+    if isinstance(node, ast.expr) and is_guarded(node):
         function = node.args[0]
         assert isinstance(function, ast.Lambda)
-        return function.body
+        return cast(Node, _unguarded(function.body))
+    changed: dict[str, Any] = {}
+    for field, part in ast.iter_fields(node):
+        if isinstance(part, ast.AST):
+            if (new := _unguarded(part)) is not part:
+                changed[field] = new
+        elif isinstance(part, list):
+            parts = [_unguarded(each) if isinstance(each, ast.AST) else each for each in part]
+            if any(new is not old for new, old in zip(parts, part, strict=True)):
+                changed[field] = parts
+    if not changed:
+        return node
+    return type(node)(**{**dict(ast.iter_fields(node)), **changed}, **py.PLACE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from headrace.sql.errors import ParseError
@@ -141,7 +141,7 @@ def _children(node: object) -> list[object]:
     if isinstance(node, Node):
         return [
             part
-            for field in fields(node)
-            if isinstance(part := getattr(node, field.name), Node | tuple)
+            for name in node.__dataclass_fields__
+            if isinstance(part := getattr(node, name), Node | tuple)
         ]
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from headrace.sql.syntax.ast import Expression, Node
@@ -13,8 +13,8 @@ N = TypeVar("N", bound=Node)
 
 def children(expression: Node) -> Iterator[Expression]:
     """The expressions directly in it."""
-    for field in fields(expression):
-        yield from _expressions(getattr(expression, field.name))
+    for name in expression.__dataclass_fields__:
+        yield from _expressions(getattr(expression, name))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -32,9 +32,9 @@ def rewrite(node: N, change: Callable[[Expression], Expression | None]) -> N:
         if changed is not None:
             return changed  # type: ignore[no-any-return]
     new = {
-        field.name: rewritten
-        for field in fields(node)
-        if (rewritten := _rewritten(old := getattr(node, field.name), change)) is not old
+        name: rewritten
+        for name in node.__dataclass_fields__
+        if (rewritten := _rewritten(old := getattr(node, name), change)) is not old
     }
     return replace(node, **new) if new else node
 
