@@ -230,9 +230,12 @@ class StreamTask:
             queue.partition_time = partition_time
             for arrivals in self._wired.arrivals:
                 arrivals.measure_if_many()
-            self.metrics.processed.record(count)
             if count:
-                queue.consumption.add(columns, extracted or columns.timestamps, count)
+                consumption = queue.consumption
+                backlog = consumption.backlog
+                backlog.rows += count
+                if backlog.rows > backlog.due:
+                    consumption.look_at(columns, extracted or columns.timestamps, count)
                 self.positions[partition] = columns.offsets[count - 1] + 1
             context.restore(NO_RECORD)
 
@@ -458,7 +461,6 @@ class StreamTask:
             source.forward(record.key, record.value)
         except ProcessingFailed as failure:
             raise self._failures.processing_error(failure) from users_part(failure.error)
-        self.metrics.processed.record()
         context.restore(NO_RECORD)
 
     def _schedule(
