@@ -49,14 +49,14 @@ class Backlog(Generic[T]):
     def keep(self, rows: T, count: int) -> bool:
         """The same, for who has counted the rows and found that one of them is due. To do so where
         they are processed is cheaper than a call, if they come in twos and threes."""
-        if self._step > 1:
-            self._keep_some(rows, self.rows - count, count)
-        else:
-            self._waiting.append((rows, 0, count))
-            self._held += count
-            self.due = self.rows
-            if self.rows > _FEW:
-                self._thin_out()
+        step = self._step
+        first = self.due + count - self.rows
+        self._waiting.append((rows, first, count))
+        self._held += count
+        looked_at = -(-(count - first) // step)
+        self.due += looked_at * step
+        if step == 1 and self.rows > _FEW:
+            self._thin_out()
         return self._held >= MANY
 
     def take(self) -> list[tuple[T, slice]]:
@@ -65,19 +65,10 @@ class Backlog(Generic[T]):
         self._clear()
         return [(rows, slice(first, count, step)) for rows, first, count in waiting]
 
-    def _keep_some(self, rows: T, before: int, count: int) -> None:
-        first, step = self.due - before, self._step
-        self._waiting.append((rows, first, count))
-        self._held += count
-        looked_at = -(-(count - first) // step)
-        self.due += looked_at * step
-
     def _thin_out(self) -> None:
         """They have become many: look at some only."""
-        waiting, self._waiting = self._waiting, []
-        self._held, self._step, self.due = 0, _STEP, 0
-        before = 0
+        waiting = self._waiting
+        self._clear()
+        self._step = _STEP
         for rows, _, count in waiting:
-            if before + count > self.due:
-                self._keep_some(rows, before, count)
-            before += count
+            self.add(rows, count)

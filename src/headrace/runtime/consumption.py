@@ -74,19 +74,20 @@ class Consumption:
             counter.record(rows)
         now = self._clock.now_ms()
         # Put together first: they may have come in hundreds of small chunks.
-        waiting = self.backlog.take()
-        keys = [key for (columns, _), part in waiting for key in columns.keys[part]]
-        values = [value for (columns, _), part in waiting for value in columns.values[part]]
-        headers = [
-            found
-            for (columns, _), part in waiting
-            if columns.headers is not None
-            for found in columns.headers[part]
-        ]
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        headers: list[Sequence[Header]] = []
+        timestamps: list[int] = []
+        for (columns, extracted), part in self.backlog.take():
+            keys += columns.keys[part]
+            values += columns.values[part]
+            timestamps += extracted[part]
+            if columns.headers is not None:
+                headers += columns.headers[part]
         size = sum(map(len, filter(None, keys))) + sum(map(len, filter(None, values)))
         size += sum(map(_size_of, headers))
         self._bytes.record(rows * self._fixed_size + size * rows // len(keys))
-        ages = [now - timestamp for (_, times), part in waiting for timestamp in times[part]]
+        ages = [now - timestamp for timestamp in timestamps]
         for latency in self._latencies:
             latency.record_all(ages)
 
