@@ -10,19 +10,19 @@ T = TypeVar("T")
 MANY = 4096
 """So many records wait at most, to be looked at together."""
 _FEW = 250
-_STEP = 61
+_STEP = 127
 """A prime, so that records which take turns are all met."""
 
 
 def sample(rows: Sequence[T]) -> Sequence[T]:
-    """All rows if they are few, else every 61st."""
+    """All rows if they are few, else every 127th."""
     return rows if len(rows) <= _FEW else rows[::_STEP]
 
 
 class Backlog(Generic[T]):
     """Rows that were processed, and are going to be looked at for their sizes and timestamps.
 
-    All of them, if there are few when a report is due; else every 61st, so that it costs next to
+    All of them, if there are few when a report is due; else every 127th, so that it costs next to
     nothing. Rows that won't be looked at are not kept.
     """
 
