@@ -104,6 +104,7 @@ class StreamTask:
         self.punctuated = 0
         """How many punctuations there were."""
         self._punctuate_latency = self.metrics.distribution(catalogue.TASK_PUNCTUATE)
+        self._enforced = self.metrics.counter(catalogue.ENFORCED_PROCESSING)
         self._spec = spec
         self._resolve_serde = SerdeResolver(spec.config)
         self._failures = FailureHandling(self.context, self.outbox)
@@ -155,7 +156,10 @@ class StreamTask:
 
     def is_processable(self) -> bool:
         """Whether a record is queued, and no empty input is still waited for."""
-        return self._group.is_ready(self.context.clock.now_ms())
+        ready = self._group.is_ready(self.context.clock.now_ms())
+        if ready and self._group.is_forced:
+            self._enforced.record()
+        return ready
 
     def process_next(self) -> None:
         """Process the queued record that is next."""
