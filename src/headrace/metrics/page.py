@@ -39,8 +39,8 @@ for name, value in streams.metrics().items():
 - **Levels.** `metrics.recording.level` is INFO, DEBUG or TRACE. At INFO nothing is done for single
   records: they are counted by the chunk, and every 127th is looked at (all of them, when a batch
   has at most 250) for its size and its age. Measured (`scripts/bench metrics`), that costs the
-  kernel 0 to 2%; 1 to 3% if a task takes turns between its inputs every two records. At DEBUG
-  records take 1.3 to 1.7 times as long, at TRACE up to 2 times.
+  kernel 0 to 3%, also if a task takes turns between its inputs every two records. At DEBUG records
+  take 1.3 to 1.7 times as long, at TRACE up to 2 times.
 - **Rates, averages, extremes** are those of the last `metrics.num.samples` (2) samples of
   `metrics.sample.window.ms` (30 s). What was not measured in that time is NaN, a rate is 0.
 - **Totals** are since the start of this `KafkaStreams`. Tasks report what is new since their last
