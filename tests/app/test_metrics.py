@@ -13,9 +13,11 @@ from headrace.core.record import TaskId, TopicPartition
 from headrace.engine.measuring import ThreadMetrics
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.report import TaskReport
+from headrace.metrics import catalogue
 from headrace.metrics.level import RecordingLevel
 from headrace.metrics.name import MetricValue
 from headrace.metrics.prometheus import exposition
+from headrace.metrics.recorder import Recorder
 from headrace.metrics.task import TaskMetrics
 
 CONFIG = StreamsConfig({"application.id": "shop", "bootstrap.servers": "kafka:9092"})
@@ -78,11 +80,15 @@ def test_states_and_threads(application: Application) -> None:
     application.metrics.planned(plan(2))
     assert application.value("alive-stream-threads") == 2
     application.lifecycle.move(State.RUNNING)
-    assert (application.value("state"), application.value("client-state")) == ("RUNNING", 2)
+    assert application.value("state", client_id="shop") == "RUNNING"
+    assert application.value("client-state") == 2
+    assert application.value("state", thread_id="shop-1") == "RUNNING"
+    assert application.value("thread-state", thread_id="shop-1") == 4
     application.metrics.thread_failed()
     application.lifecycle.move(State.PENDING_ERROR)
     assert application.value("failed-stream-threads") == 1
     assert application.value("alive-stream-threads") == 0
+    assert application.value("state", thread_id="shop-0") == "PENDING_SHUTDOWN"
     start = application.value("thread-start-time", thread_id="shop-1")
     assert isinstance(start, int)
 
@@ -114,6 +120,19 @@ def test_global_stores_are_a_task_of_their_own(application: Application) -> None
     application.metrics.add([TaskReport("0_0", 0, "host:1", global_metrics=measured.take())])
     application.metrics.planned(plan(1))
     assert application.value("dropped-records-total", task_id="global") == 2
+
+
+def test_copies_of_nodes(application: Application) -> None:
+    application.metrics.planned(plan(1))
+    copy, node = Recorder(RecordingLevel.DEBUG), Recorder()
+    copy.counter(catalogue.TASK_UPDATE).record(5)
+    node.distribution(catalogue.STANDBY_UPDATE).record(1000)
+    application.metrics.followed("b", {"0_0": copy.take()}, node.take())
+    assert application.value("update-total", task_id="0_0") == 5
+    assert application.value("standby-updating-tasks", thread_id="shop-standby-b") == 1
+    assert application.value("standby-update-ratio", thread_id="shop-standby-b") is not None
+    application.metrics.left(["b", "c"])
+    assert "standby-updating-tasks" not in application.names()
 
 
 def test_lag(application: Application) -> None:

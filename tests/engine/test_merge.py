@@ -88,6 +88,19 @@ def test_of_equal_timestamps_the_partition_that_waited_longer() -> None:
     assert taken == [("a", 5), ("b", 5), ("a", 5), ("b", 5), ("a", 5)]
 
 
+@pytest.mark.parametrize(("idle_ms", "enforced"), [(0, 2), (-1, 0)])
+def test_records_that_are_taken_while_another_partition_is_empty(
+    idle_ms: int, enforced: int
+) -> None:
+    kernel: Any = Task()
+    clients: Any = Kafka()
+    merge = InputMerge(kernel, [A, B], clients, idle_ms)
+    merge.add(A, Chunk.of(columns(1, 2)))
+    merge.add(B, Chunk.of(columns(3, 4)))
+    list(merge.drain())
+    assert merge.enforced == enforced
+
+
 def test_a_record_out_of_order_holds_up_its_own_partition_only() -> None:
     taken = merged(Task(), a=columns(9, 1), b=columns(2, 3))
     assert taken == [("b", 2), ("b", 3), ("a", 9), ("a", 1)]

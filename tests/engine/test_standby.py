@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,20 @@ def test_it_follows(plan: Plan) -> None:
     assert standby.follow() == 0
     standby.close()
     assert counts(plan) == {"a": 2, "b": 1}
+
+
+def test_it_counts_what_it_applies(plan: Plan) -> None:
+    config = StreamsConfig({**plan.config.given(), "metrics.recording.level": "DEBUG"})
+    plan = replace(plan, config=config)
+    clients = FakeClients()
+    for number in range(3):
+        clients.count(b"a", number)
+    standby = follower(plan, clients)
+    standby.follow()
+    assert standby.metrics.take() == [("task.update", (), (3,))]
+    standby.follow()
+    standby.close()
+    assert standby.metrics.take() == []
 
 
 def test_another_one_goes_on_where_it_was(plan: Plan) -> None:

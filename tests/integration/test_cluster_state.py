@@ -66,6 +66,7 @@ def test_every_key_is_answered_from_every_node_and_by_a_copy_when_its_host_is_go
             "application.server": "127.0.0.1:0",
             "num.standby.replicas": 1,
             "num.stream.threads": 2,
+            "metrics.recording.level": "DEBUG",
             "state.dir": "~/state",
             "spark.master": spark_cluster.master,
             "spark.driver.host": "127.0.0.1",
@@ -79,6 +80,8 @@ def test_every_key_is_answered_from_every_node_and_by_a_copy_when_its_host_is_go
         total = len(KEYS) * TIMES
         wait_until(lambda: streams.status().records_total >= total, "the counts", streams)
         wait_until(lambda: _copied(streams) == 4, "the copies", streams)
+        assert _added(streams, "standby-updating-tasks") == 4
+        assert _added(streams, "update-total") >= len(KEYS)
         nodes = [client.host for client in streams.metadata_for_all_streams_clients()]
         assert len(nodes) == 2
         assert streams.server_address is not None
@@ -120,6 +123,12 @@ def _copied(streams: KafkaStreams) -> int:
     nodes = streams._supervision.nodes
     tasks = (f"0_{number}" for number in range(4))
     return sum(any(copy.lag == 0 for copy in nodes.copies(task)) for task in tasks)
+
+
+def _added(streams: KafkaStreams, name: str) -> float:
+    """The sum of a metric over all that has it."""
+    metrics = streams.metrics().items()
+    return sum(float(value) for metric, value in metrics if metric.name == name)
 
 
 def _address(host: HostInfo) -> str:

@@ -39,18 +39,21 @@ def test_totals_are_exact_and_go_on_from_process_to_process(cluster: Cluster, na
             wait_until(lambda: total(cluster, counts) == expected, "counts", streams)  # noqa: B023
         wait_until(lambda: streams.status().lag == 0, "all to be read", streams)
         repartition = f"{name}-words-repartition"
-        assert added(streams, "records-consumed-total", topic_name=lines) == 120
-        assert added(streams, "records-produced-total", topic_name=repartition) == 240
-        assert added(streams, "records-consumed-total", topic_name=repartition) == 240
+        assert added(streams, "records-consumed-total", topic=lines) == 120
+        assert added(streams, "records-produced-total", topic=repartition) == 240
+        assert added(streams, "records-consumed-total", topic=repartition) == 240
         assert added(streams, "process-total", group="stream-thread-metrics") == 120 + 240
         assert added(streams, "process-total", group="stream-task-metrics") == 120 + 240
         assert added(streams, "commit-total") >= 3
         assert added(streams, "estimate-num-keys") == 2
         assert added(streams, "total-sst-files-size") > 0
+        assert added(streams, "lmdb-used-bytes") > 0
+        assert added(streams, "lmdb-map-size") >= added(streams, "lmdb-used-bytes")
         assert added(streams, "records-lag") == 0
         assert added(streams, "failed-stream-threads") == 0
         threads = streams.metadata_for_local_threads()
         assert added(streams, "alive-stream-threads") == len(threads)
+        assert added(streams, "thread-state") == 4 * len(threads)
         assert added(streams, "put-rate", rocksdb_state_id="words") > 0
         text = exposition(streams.metrics()).decode()
         assert 'headrace_state{headrace_state="RUNNING"} 1.0' in text

@@ -102,6 +102,16 @@ def test_facts_and_the_state() -> None:
     assert 'headrace_state{headrace_state="ERROR"} 0.0' in lines
 
 
+def test_the_state_is_not_that_of_a_thread() -> None:
+    metrics = Registry(StreamsConfig())
+    metrics.set(catalogue.CLIENT_INFO["state"], "ERROR", "app")
+    metrics.set(catalogue.THREAD_STATE, "DEAD", "app-0")
+    metrics.set(catalogue.THREAD_STATE_NUMBER, 6, "app-0")
+    lines = exposition(metrics.values(0)).decode().splitlines()
+    assert 'headrace_state{headrace_state="ERROR"} 1.0' in lines
+    assert 'headrace_thread_thread_state{thread_id="app-0"} 6.0' in lines
+
+
 def test_states_are_those_of_the_lifecycle() -> None:
     from headrace.app.lifecycle import State
     from headrace.metrics.prometheus import STATES

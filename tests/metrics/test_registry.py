@@ -57,7 +57,7 @@ def test_names_groups_and_tags_are_those_of_kafka_streams() -> None:
     values = metrics.values(0)
     of_task = ("thread-id", "app-0"), ("task-id", "0_1")
     node = "processor-node-id", "KSTREAM-SOURCE-0000000000"
-    topic = (*of_task, node, ("topic-name", "orders"))
+    topic = (*of_task, node, ("topic", "orders"))
     assert values[MetricName("records-consumed-total", "stream-topic-metrics", topic)] == 5
     store = (*of_task, ("rocksdb-window-state-id", "counts"))
     assert values[MetricName("estimate-num-keys", "stream-state-metrics", store)] == 7

@@ -100,6 +100,7 @@ def test_columns_and_single_records_give_the_same() -> None:
     assert by_column.positions == one_by_one.positions == {IN: 14}
     assert by_column.partition_time(IN) == one_by_one.partition_time(IN) == 8
     assert by_column.context.stream_time == 8
+    by_column.take_measurements()
     assert by_column.metrics.processed.total == one_by_one.metrics.processed.total == 4
 
 

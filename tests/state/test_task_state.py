@@ -56,6 +56,17 @@ def test_a_commit_is_found_again(state: TaskState) -> None:
     assert again.facts("other") == {}
 
 
+def test_what_lmdb_says_of_its_file(state: TaskState) -> None:
+    state.map("store").put(b"a", b"1" * 100_000)
+    state.commit(CHECKPOINT, {})
+    file = state.file()
+    assert file is not None
+    assert 100_000 < file.used <= file.map_size
+    assert file.readers >= 1
+    state.close()
+    assert state.file() is None
+
+
 def test_what_was_not_committed_is_gone(state: TaskState) -> None:
     state.commit(CHECKPOINT, {"store": {"n": 1}})
     state.map("store").put(b"a", b"1")

@@ -15,6 +15,7 @@ from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
 from headrace.metrics import catalogue
 from headrace.metrics.name import MetricName, MetricValue
+from headrace.metrics.recorder import Measurement
 from headrace.metrics.registry import Registry
 from headrace.topology.nodes import ProcessorNode
 from headrace.topology.topology import Topology
@@ -23,6 +24,25 @@ _GLOBAL = "global"
 """Stands for the task id where there are global stores."""
 
 _STATES = tuple(State)
+
+_THREAD_STATES = {
+    "CREATED": 0,
+    "PARTITIONS_ASSIGNED": 3,
+    "RUNNING": 4,
+    "PENDING_SHUTDOWN": 5,
+    "DEAD": 6,
+}
+"""Kafka Streams' numbers. It has two more, for what happens in a rebalance."""
+_STATE_OF_THREADS = {
+    State.CREATED: "CREATED",
+    State.REBALANCING: "PARTITIONS_ASSIGNED",
+    State.RUNNING: "RUNNING",
+    State.PENDING_SHUTDOWN: "PENDING_SHUTDOWN",
+    State.PENDING_ERROR: "PENDING_SHUTDOWN",
+    State.NOT_RUNNING: "DEAD",
+    State.ERROR: "DEAD",
+}
+"""All threads do the same, as they are one query."""
 
 
 class ApplicationMetrics:
@@ -43,6 +63,8 @@ class ApplicationMetrics:
         self._plan: Plan | None = None
         self._task_of: dict[tuple[str, int], TaskId] = {}
         self._failed_threads = 0
+        self._copies: dict[str, int] = {}
+        """How many tasks each node keeps a copy of."""
         self._set("version", version("headrace"))
         self._set("application-id", config.application_id)
         self._set("topology-description", str(topology.describe()))
@@ -75,6 +97,25 @@ class ApplicationMetrics:
             self._registry.add(report.global_metrics, now, thread=thread, task=_GLOBAL)
             self._registry.add(report.metrics, now, thread=thread, task=report.task)
 
+    def followed(
+        self,
+        node: str,
+        of_tasks: Mapping[str, Iterable[Measurement]],
+        of_all: Iterable[Measurement],
+    ) -> None:
+        """Take what a node has measured of the copies that it keeps. As its thread counts the node;
+        the copies of a task on several nodes are counted together."""
+        now, thread = _now_ms(), self._standby(node)
+        self._copies[node] = len(of_tasks)
+        self._registry.add(of_all, now, thread=thread)
+        for task, measurements in of_tasks.items():
+            self._registry.add(measurements, now, thread=thread, task=task)
+
+    def left(self, nodes: Iterable[str]) -> None:
+        """They are gone, and their copies with them."""
+        for node in nodes:
+            self._copies.pop(node, None)
+
     def thread_failed(self) -> None:
         """An error ended the threads."""
         self._failed_threads += 1
@@ -101,11 +142,23 @@ class ApplicationMetrics:
         alive = self._plan.slots if self._plan and state.is_running_or_rebalancing else 0
         self._set("alive-stream-threads", alive)
         self._set("failed-stream-threads", self._failed_threads)
+        self._set_threads(state)
         self._set_restoring()
+        self._registry.replace(
+            catalogue.STANDBY_TASKS,
+            {(self._standby(node),): count for node, count in self._copies.copy().items()},
+        )
         return self._registry.values(_now_ms())
 
     def _set(self, name: str, value: MetricValue) -> None:
         self._registry.set(catalogue.CLIENT_INFO[name], value, self._client_id)
+
+    def _set_threads(self, state: State) -> None:
+        doing = _STATE_OF_THREADS[state]
+        for slot in range(self._plan.slots if self._plan else 0):
+            thread = self._thread(slot)
+            self._registry.set(catalogue.THREAD_STATE, doing, thread)
+            self._registry.set(catalogue.THREAD_STATE_NUMBER, _THREAD_STATES[doing], thread)
 
     def _set_restoring(self) -> None:
         plan = self._plan
@@ -132,6 +185,9 @@ class ApplicationMetrics:
 
     def _thread(self, slot: int) -> str:
         return f"{self._config.application_id}-{slot}"
+
+    def _standby(self, node: str) -> str:
+        return f"{self._config.application_id}-standby-{node}"
 
 
 def _now_ms() -> int:

@@ -63,14 +63,15 @@ class Nodes:
             self._told = None
             self._tell()
 
-    def left(self, send: Send) -> None:
-        """A connection has ended, of a node or of somebody else."""
+    def left(self, send: Send) -> list[str]:
+        """A connection has ended, of a node or of somebody else. The nodes that are gone."""
         with self._lock:
             gone = [name for name, node in self._nodes.items() if node.send == send]
             for name in gone:
                 del self._nodes[name]
             if gone:
                 self._tell()
+        return gone
 
     def ran(self, reports: Iterable[TaskReport]) -> None:
         """Tasks ran, each on a node."""

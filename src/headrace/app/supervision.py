@@ -246,10 +246,11 @@ class Supervision:
         match event:
             case ["node", name, host, port]:
                 self.nodes.joined(name, HostInfo(host, port), send)
-            case ["followed", name, lags]:
+            case ["followed", name, lags, of_tasks, of_all]:
                 self.nodes.followed(name, lags)
+                self._metrics.followed(name, of_tasks, of_all)
             case ["gone"]:
-                self.nodes.left(send)
+                self._metrics.left(self.nodes.left(send))
             case ["alive"]:
                 self._last_sign_of_life = time.monotonic()
             case _:

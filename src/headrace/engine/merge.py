@@ -40,6 +40,8 @@ class InputMerge:
         self._due = 0
         """How many rows of the batch are left."""
         self.read_ahead = 0
+        self.enforced = 0
+        """How many records were processed while another partition was empty, at its end too."""
 
     def add(self, partition: TopicPartition, chunk: Chunk) -> None:
         self._append(partition, chunk)
@@ -70,6 +72,8 @@ class InputMerge:
             size = len(columns.offsets)
             self._due -= min(queue.due, size)
             queue.due -= min(queue.due, size)
+            if len(waiting) < len(self._queues) and self._idle_ms >= 0:
+                self.enforced += size
             self._process(part, columns)
             taken += size
             if taken >= _REST_AFTER:

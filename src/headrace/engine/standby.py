@@ -15,6 +15,9 @@ from headrace.engine.identity import identity
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.kafka.errors import OffsetGone
 from headrace.kafka.settings import ClientSettings
+from headrace.metrics import catalogue
+from headrace.metrics.level import RecordingLevel
+from headrace.metrics.recorder import Recorder
 from headrace.metrics.task import TaskMetrics
 from headrace.runtime.context import TaskContext
 from headrace.runtime.serdes import SerdeResolver
@@ -43,6 +46,8 @@ class Standby:
 
     def __init__(self, plan: Plan, task: TaskPlan, directory: StateDirectory, clients: Clients):
         self.task = task
+        self.metrics = Recorder(RecordingLevel.of(plan.config))
+        self._updated = self.metrics.counter(catalogue.TASK_UPDATE)
         self._plan = plan
         self._clients = clients
         self._state = TaskState(directory.task(str(task.id)), identity(plan, task))
@@ -103,6 +108,7 @@ class Standby:
         unsaved = 0
         for records, offset in self._clients.changelogs.read(part, reached.get(part, 0), end):
             self._stores[name].restore(records)
+            self._updated.record(len(records))
             reached[part] = offset
             unsaved += len(records)
             if unsaved >= _RECORDS_PER_COMMIT:
@@ -127,10 +133,12 @@ class Standby:
 
 def follow_all(plan: Plan, pipe: Connection) -> None:
     """Keep the copies that are asked for up to date, until the pipe is closed. Names of tasks come
-    in, the lag of each goes out."""
+    in; the lag of each goes out, with what was measured of each and of all."""
     directory, clients = StateDirectory.of(plan.config), Clients(ClientSettings(plan.config))
     plans = {str(task.id): task for task in plan.tasks}
     standbys: dict[str, Standby] = {}
+    metrics = Recorder(RecordingLevel.of(plan.config))
+    spent = metrics.distribution(catalogue.STANDBY_UPDATE)
     try:
         while True:
             while pipe.poll(0 if standbys else None):
@@ -139,7 +147,11 @@ def follow_all(plan: Plan, pipe: Connection) -> None:
                     standbys.pop(name).close()
                 for name in sorted(wanted - standbys.keys()):
                     standbys[name] = Standby(plan, plans[name], directory, clients)
-            pipe.send({name: _lag(standby) for name, standby in standbys.items()})
+            began = time.perf_counter_ns()
+            lags = {name: _lag(standby) for name, standby in standbys.items()}
+            spent.record(time.perf_counter_ns() - began)
+            measured = {name: standby.metrics.take() for name, standby in standbys.items()}
+            pipe.send((lags, measured, metrics.take()))
             time.sleep(_PAUSE_S)
     except (EOFError, OSError):
         for standby in standbys.values():

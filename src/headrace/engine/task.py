@@ -188,6 +188,15 @@ class ActiveTask:
                 tags = scope_of(task.stores[name].spec), name
                 metrics.gauge(catalogue.ENTRIES, *tags).record(entries)
                 metrics.gauge(catalogue.SIZE, *tags).record(size)
+                if tags[0].startswith("in-memory"):
+                    metrics.gauge(catalogue.KEYS, *tags).record(entries)
+        file = self._state.file()
+        if file is not None:
+            metrics.gauge(catalogue.LMDB_USED).record(file.used)
+            metrics.gauge(catalogue.LMDB_MAP_SIZE).record(file.map_size)
+            metrics.gauge(catalogue.LMDB_READERS).record(file.readers)
+        if self._merge is not None:
+            metrics.counter(catalogue.ENFORCED_PROCESSING).record(self._merge.enforced)
         metrics.distribution(catalogue.ACTIVE_PROCESS).record(self.busy_ns)
         metrics.counter(catalogue.TASK_RESTORE).record(self.restored)
         return task.take_measurements()

@@ -95,6 +95,12 @@ RECORDS_LAG = _gauge(
 THREAD_START_TIME = _gauge(
     THREAD, "thread-start-time", "When the thread was started, in ms since the epoch"
 )
+THREAD_STATE = _gauge(THREAD, "state", "What the thread is doing")
+THREAD_STATE_NUMBER = _gauge(
+    THREAD,
+    "thread-state",
+    "The same as a number: 0 CREATED, 3 PARTITIONS_ASSIGNED, 4 RUNNING, 5 PENDING_SHUTDOWN, 6 DEAD",
+)
 POLL = _sensor(
     THREAD,
     _INFO,
@@ -176,6 +182,16 @@ CHECKPOINT = _sensor(
     STATE_UPDATER, _INFO, "checkpoint", _ratio("checkpoint", "the thread writes state to disk")
 )
 
+STANDBY_TASKS = _gauge(
+    STATE_UPDATER, "standby-updating-tasks", "Tasks of which a host keeps a copy up to date"
+)
+STANDBY_UPDATE = _sensor(
+    STATE_UPDATER,
+    _INFO,
+    "standby-update",
+    _ratio("standby-update", "a host spends on its copies"),
+)
+
 # Tasks
 
 DROPPED_RECORDS = _sensor(
@@ -188,6 +204,15 @@ RESTORE_REMAINING = _gauge(
     TASK, "restore-remaining-records-total", "Records of changelogs that are still to be read"
 )
 TASK_RESTORE = _sensor(TASK, _DEBUG, "restore", *_often("restore", "Records restored"))
+TASK_UPDATE = _sensor(
+    TASK, _DEBUG, "update", *_often("update", "Records applied to copies of the task")
+)
+ENFORCED_PROCESSING = _sensor(
+    TASK,
+    _DEBUG,
+    "enforced-processing",
+    *_often("enforced-processing", "Records processed while another input was empty"),
+)
 TASK_PROCESSED = _sensor(TASK, _DEBUG, "processed", *_often("process", "Records processed"))
 TASK_PROCESS = _sensor(
     TASK, _DEBUG, "process", *_long("process-latency", "Processing a record", "ns")
@@ -206,6 +231,13 @@ RECORD_LATENESS = _sensor(
     *_long("record-lateness", "How far records are behind stream time", "ms"),
 )
 CACHE_SIZE = _gauge(TASK, "cache-size-bytes-total", "Bytes in the task's record caches", _DEBUG)
+LMDB_USED = _gauge(TASK, "lmdb-used-bytes", "Bytes of the task's LMDB file that were ever in use")
+LMDB_MAP_SIZE = _gauge(
+    TASK, "lmdb-map-size", "Bytes that the LMDB file may take up before its map is made larger"
+)
+LMDB_READERS = _gauge(
+    TASK, "lmdb-readers", "Readers that the LMDB file has had at once: the task itself, and queries"
+)
 
 # Nodes and topics
 
@@ -267,6 +299,7 @@ STORE_OPERATIONS = {
         "prefix-scan": "A prefix_scan, without reading its results",
         "remove": "A remove",
         "flush": "A flush",
+        "commit": "A commit of the store, which is to flush it",
         "restore": "Applying a batch of changelog records",
     }.items()
 }
@@ -278,6 +311,12 @@ ITERATOR_DURATION = _sensor(
 )
 OPEN_ITERATORS = _gauge(
     STORE, "num-open-iterators", "Iterators that were begun and not ended", _DEBUG
+)
+OLDEST_ITERATOR = _gauge(
+    STORE,
+    "oldest-iterator-open-since-ms",
+    "When the oldest of them was begun, in ms since the epoch; 0 if there is none",
+    _DEBUG,
 )
 STORE_LATENCY = _sensor(
     STORE,
@@ -298,6 +337,7 @@ BUFFER_COUNT = _sensor(
     *_extremes("suppression-buffer-count", "Records in a buffer at a commit"),
 )
 ENTRIES = _gauge(STORE, "estimate-num-keys", "Entries of a store at the last commit")
+KEYS = _gauge(STORE, "num-keys", "The same, of stores in memory only")
 SIZE = _gauge(
     STORE,
     "total-sst-files-size",

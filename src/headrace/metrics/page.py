@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.metrics.absent import ABSENT
 from headrace.metrics.catalogue import SENSORS
 from headrace.metrics.sensor import (
     CACHE,
@@ -36,10 +37,10 @@ for name, value in streams.metrics().items():
 ```
 
 - **Levels.** `metrics.recording.level` is INFO, DEBUG or TRACE. At INFO nothing is done for single
-  records: they are counted by the chunk, and every 61st is looked at (all of them, when a batch has
-  few) for its size and its age. Measured (`scripts/bench metrics`), that costs the kernel 0 to 2%.
-  The exception is a task that takes turns between its inputs every few records: at two records a
-  turn it is 7 to 9%. At DEBUG records take 1.3 to 1.7 times as long, at TRACE up to 2 times.
+  records: they are counted by the chunk, and every 127th is looked at (all of them, when a batch
+  has at most 250) for its size and its age. Measured (`scripts/bench metrics`), that costs the
+  kernel 0 to 3%, also if a task takes turns between its inputs every two records. At DEBUG records
+  take 1.3 to 1.7 times as long, at TRACE up to 2 times.
 - **Rates, averages, extremes** are those of the last `metrics.num.samples` (2) samples of
   `metrics.sample.window.ms` (30 s). What was not measured in that time is NaN, a rate is 0.
 - **Totals** are since the start of this `KafkaStreams`. Tasks report what is new since their last
@@ -47,15 +48,14 @@ for name, value in streams.metrics().items():
   doubles anything. A batch that failed is not counted; it is when it is processed again. Lost
   is only what a process has committed that died before its report arrived.
 - **Threads** are slots, and are called `<application.id>-<slot>`. A task may run in another one
-  from batch to batch: its metrics then have another `thread-id`.
+  from batch to batch: its metrics then have another `thread-id`. A host that keeps copies of tasks
+  (`num.standby.replicas`) is a thread, too: `<application.id>-standby-<host>`.
 - **Prometheus** calls a metric `headrace_`, what it is of, and its name with `_` for `-`. Labels
   are the tags; below threads, without `thread-id`. A store has `store_scope`
   (`rocksdb-window-state`) and `store`.
 - **OpenTelemetry** has the same with dots: `headrace.thread.commit-latency-avg`.
 
-What Kafka Streams has and is not here: statistics of RocksDB, as stores are LMDB; standby tasks;
-metrics of the Kafka clients but for the lag; `enforced-processing`, `idempotent-update-skip`,
-`active-buffer-count`, `oldest-iterator-open-since-ms`; sensors of your own.
+What Kafka Streams 4.3 has and is not here is [at the end](#not-here).
 """
 
 _TITLES: dict[Scope, tuple[str, str]] = {
@@ -81,7 +81,8 @@ _TITLES: dict[Scope, tuple[str, str]] = {
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(line for scope in _TITLES for line in _section(scope))])
+    sections = (line for scope in _TITLES for line in _section(scope))
+    return "\n".join([_HEAD, *sections, *_not_here()])
 
 
 def _section(scope: Scope) -> Iterator[str]:
@@ -100,6 +101,19 @@ def _section(scope: Scope) -> Iterator[str]:
         if sensor.scope is scope:
             for metric in sensor.metrics:
                 yield f"| `{metric.name}` | {sensor.level.name} | {metric.description} |"
+    yield ""
+
+
+def _not_here() -> Iterator[str]:
+    yield "## Not here"
+    yield ""
+    yield "Sensors of your own, metrics of the Kafka clients but for the lag, and these:"
+    yield ""
+    yield "| of | metrics | why |"
+    yield "|---|---|---|"
+    for scope, names, why in ABSENT:
+        shown = ", ".join(f"`{name}`" for name in names)
+        yield f"| `{scope.group}` | {shown} | {why} |"
     yield ""
 
 

@@ -30,7 +30,7 @@ from prometheus_client.registry import Collector
 
 from headrace.metrics.catalogue import SENSORS
 from headrace.metrics.name import MetricName, MetricValue
-from headrace.metrics.sensor import SCOPES, STORE, Stat
+from headrace.metrics.sensor import CLIENT, SCOPES, STORE, Stat
 
 __all__ = [
     "CONTENT_TYPE_LATEST",
@@ -100,7 +100,8 @@ class StreamsCollector(Collector):
         texts: dict[str, str] = {}
         for name, value in self._metrics().items():
             if isinstance(value, str):
-                texts[name.name] = value
+                if name.group == CLIENT.group:
+                    texts[name.name] = value
                 continue
             labels = _labels(name)
             key = name.name, name.group

@@ -30,7 +30,7 @@ NODE = Scope(
     "processor_node", "stream-processor-node-metrics", ("thread-id", "task-id", "processor-node-id")
 )
 TOPIC = Scope(
-    "topic", "stream-topic-metrics", ("thread-id", "task-id", "processor-node-id", "topic-name")
+    "topic", "stream-topic-metrics", ("thread-id", "task-id", "processor-node-id", "topic")
 )
 STORE = Scope("state", "stream-state-metrics", ("thread-id", "task-id", "store-scope", "store"))
 """A store's last two tags become one, as in Kafka Streams: `rocksdb-window-state-id`, say, with the

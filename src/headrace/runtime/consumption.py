@@ -9,7 +9,7 @@ from headrace.core.clock import Clock
 from headrace.core.record import ConsumerRecord, Header
 from headrace.metrics import catalogue
 from headrace.metrics.backlog import Backlog
-from headrace.metrics.recorder import Recorder
+from headrace.metrics.task import TaskMetrics
 from headrace.runtime.columns import Columns
 from headrace.runtime.context import Process, TaskContext
 
@@ -28,7 +28,7 @@ class Consumption:
 
     def __init__(
         self,
-        metrics: Recorder,
+        metrics: TaskMetrics,
         source: str,
         topic: str,
         clock: Clock,
@@ -38,16 +38,17 @@ class Consumption:
             metrics.distribution(catalogue.NODE_LATENCY, node)
             for node in (source, *sorted(terminal_nodes))
         ]
-        self._processed = metrics.counter(catalogue.NODE_PROCESSED, source)
+        self._processed = metrics.processed, metrics.counter(catalogue.NODE_PROCESSED, source)
         self._records = metrics.counter(catalogue.RECORDS_CONSUMED, source, topic)
         self._bytes = metrics.counter(catalogue.BYTES_CONSUMED, source, topic)
         self._clock = clock
         self._fixed_size = _FIXED_SIZE + len(topic.encode())
-        self._backlog: Backlog[tuple[Columns, Sequence[int]]] = Backlog()
+        self.backlog: Backlog[tuple[Columns, Sequence[int]]] = Backlog()
 
-    def add(self, columns: Columns, timestamps: Sequence[int], count: int) -> None:
-        """The first `count` records were processed; `timestamps` are those of the extractor."""
-        if self._backlog.add((columns, timestamps), count):
+    def look_at(self, columns: Columns, timestamps: Sequence[int], count: int) -> None:
+        """The first `count` records were processed, and one of them is due in the backlog.
+        `timestamps` are those of the extractor."""
+        if self.backlog.keep((columns, timestamps), count):
             self.measure()
 
     def read(self, record: ConsumerRecord) -> None:
@@ -58,30 +59,37 @@ class Consumption:
 
     def processed(self, timestamp: int) -> None:
         """A record of a queue was processed."""
-        self._processed.record()
+        for counter in self._processed:
+            counter.record()
         age = self._clock.now_ms() - timestamp
         for latency in self._latencies:
             latency.record(age)
 
     def measure(self) -> None:
-        rows = self._backlog.rows
+        rows = self.backlog.rows
         if not rows:
             return
         self._records.record(rows)
-        self._processed.record(rows)
+        for counter in self._processed:
+            counter.record(rows)
         now = self._clock.now_ms()
-        size = looked = 0
-        for (columns, timestamps), part in self._backlog.take():
-            keys = columns.keys[part]
-            looked += len(keys)
-            size += sum(map(len, filter(None, keys)))
-            size += sum(map(len, filter(None, columns.values[part])))
+        # Put together first: they may have come in hundreds of small chunks.
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        headers: list[Sequence[Header]] = []
+        timestamps: list[int] = []
+        for (columns, extracted), part in self.backlog.take():
+            keys += columns.keys[part]
+            values += columns.values[part]
+            timestamps += extracted[part]
             if columns.headers is not None:
-                size += sum(map(_size_of, columns.headers[part]))
-            ages = [now - timestamp for timestamp in timestamps[part]]
-            for latency in self._latencies:
-                latency.record_all(ages)
-        self._bytes.record(rows * self._fixed_size + size * rows // looked)
+                headers += columns.headers[part]
+        size = sum(map(len, filter(None, keys))) + sum(map(len, filter(None, values)))
+        size += sum(map(_size_of, headers))
+        self._bytes.record(rows * self._fixed_size + size * rows // len(keys))
+        ages = [now - timestamp for timestamp in timestamps]
+        for latency in self._latencies:
+            latency.record_all(ages)
 
 
 def timed(forward: Process, context: TaskContext) -> Process:

@@ -153,6 +153,11 @@ class PartitionGroup:
                 return False
         return True
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether the next record is taken though an input is empty, which was waited for."""
+        return self._max_idle_ms >= 0 and not all(map(len, self.queues.values()))
+
     def next_queue(self) -> RecordQueue:
         queue = min(
             (queue for queue in self.queues.values() if len(queue)),

@@ -104,6 +104,7 @@ class StreamTask:
         self.punctuated = 0
         """How many punctuations there were."""
         self._punctuate_latency = self.metrics.distribution(catalogue.TASK_PUNCTUATE)
+        self._enforced = self.metrics.counter(catalogue.ENFORCED_PROCESSING)
         self._spec = spec
         self._resolve_serde = SerdeResolver(spec.config)
         self._failures = FailureHandling(self.context, self.outbox)
@@ -155,7 +156,10 @@ class StreamTask:
 
     def is_processable(self) -> bool:
         """Whether a record is queued, and no empty input is still waited for."""
-        return self._group.is_ready(self.context.clock.now_ms())
+        ready = self._group.is_ready(self.context.clock.now_ms())
+        if ready and self._group.is_forced:
+            self._enforced.record()
+        return ready
 
     def process_next(self) -> None:
         """Process the queued record that is next."""
@@ -230,9 +234,12 @@ class StreamTask:
             queue.partition_time = partition_time
             for arrivals in self._wired.arrivals:
                 arrivals.measure_if_many()
-            self.metrics.processed.record(count)
             if count:
-                queue.consumption.add(columns, extracted or columns.timestamps, count)
+                consumption = queue.consumption
+                backlog = consumption.backlog
+                backlog.rows += count
+                if backlog.rows > backlog.due:
+                    consumption.look_at(columns, extracted or columns.timestamps, count)
                 self.positions[partition] = columns.offsets[count - 1] + 1
             context.restore(NO_RECORD)
 
@@ -458,7 +465,6 @@ class StreamTask:
             source.forward(record.key, record.value)
         except ProcessingFailed as failure:
             raise self._failures.processing_error(failure) from users_part(failure.error)
-        self.metrics.processed.record()
         context.restore(NO_RECORD)
 
     def _schedule(

@@ -165,7 +165,7 @@ def _follow(plan: Plan, pipe: Connection, others: Connection) -> None:
 
 def _pass_on(pipe: Connection, driver: _Driver, name: str) -> None:
     while True:
-        driver.tell("followed", name, pipe.recv())
+        driver.tell("followed", name, *pipe.recv())
 
 
 class _Lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import lmdb
 
@@ -19,6 +19,15 @@ MAX_TREES = 4096
 _LARGE = 32 << 20
 _ABANDONED: list[Any] = []
 """What belongs to a parent process: here it must not even be closed."""
+
+
+class FileInfo(NamedTuple):
+    """Bytes of LMDB's file that were ever in use, how many there may be before its map is made
+    larger, and how many readers it has had at once."""
+
+    used: int
+    map_size: int
+    readers: int
 
 
 class Environment:
@@ -115,6 +124,11 @@ class Environment:
         memory of this process, and it also keeps the buffers of its largest transaction."""
         files = self._stats()
         return not files or files[0].st_size > _LARGE
+
+    def file(self) -> FileInfo:
+        """What LMDB says of its file."""
+        info, page = self._lmdb.info(), self._lmdb.stat()["psize"]
+        return FileInfo((info["last_pgno"] + 1) * page, info["map_size"], info["num_readers"])
 
     def close(self) -> None:
         self._lmdb.close()

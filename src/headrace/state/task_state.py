@@ -20,6 +20,7 @@ from headrace.state.environment import (
     DATA_FILE,
     READERS_FILE,
     Environment,
+    FileInfo,
     remove_files,
     sync_files,
 )
@@ -179,6 +180,12 @@ class TaskState:
                     size += pages * stat["psize"]
             sizes[store] = entries, size
         return sizes
+
+    def file(self) -> FileInfo | None:
+        """What LMDB says of its file; None if nothing is there yet."""
+        if self._environment is None or self._snapshot is None:
+            return None
+        return self._environment.file()
 
     # Changes
 

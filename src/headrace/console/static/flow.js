@@ -27,8 +27,8 @@ export class Flow {
   write(metrics, now = Date.now()) {
     const sums = new Map();
     for (const { name, tags, value } of metrics) {
-      if (name !== "records-produced-total" || tags["topic-name"] === undefined) continue;
-      const edge = key(tags["topic-name"], tags["processor-node-id"]);
+      if (name !== "records-produced-total" || tags.topic === undefined) continue;
+      const edge = key(tags.topic, tags["processor-node-id"]);
       sums.set(edge, (sums.get(edge) ?? 0) + value);
     }
     for (const [edge, sum] of sums) sample(this.written, edge, sum, now);

@@ -149,7 +149,7 @@ function metricsOf(shape, metrics) {
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 const isOf = (kind, tag) => {
-  if (kind === "topic") return tag === "topic-name";
+  if (kind === "topic") return tag === "topic";
   if (kind === "store") return tag.endsWith("-state-id") || tag === "store" || tag === "record-cache-id";
   return tag === "processor-node-id";
 };

@@ -36,6 +36,7 @@ _OPERATIONS = {
     "prefix-scan": "prefix_scan",
     "remove": "remove",
     "flush": "flush",
+    "commit": "flush",
     "restore": "restore",
 }
 """Which methods count as which operation of Kafka Streams."""
@@ -62,11 +63,13 @@ class StoreMetering:
         self._cache = cache
         self._metrics = context.metrics
         self._cache_size = context.metrics.gauge(catalogue.CACHE_SIZE)
+        self._iterators: list[_Iterators] = []
 
     def meter(self, store: Store) -> None:
         """Before anybody asks the store for its methods."""
         tags = scope_of(store.spec), store.name
         iterators = _Iterators(self._context, *tags)
+        self._iterators.append(iterators)
         for operation, methods in _OPERATIONS.items():
             found = [name for name in methods.split() if hasattr(store, name)]
             if not found:
@@ -81,6 +84,8 @@ class StoreMetering:
     def measure(self, stores: Mapping[str, Any]) -> None:
         """What is looked at once in a report."""
         self._cache_size.record(self._cache.size)
+        for iterators in self._iterators:
+            iterators.measure()
         for name, store in stores.items():
             tags = scope_of(store.spec), name
             if isinstance(store, SuppressBuffer | JoinBuffer):
@@ -148,21 +153,23 @@ class _Iterators:
     """The iterators that a store has given away."""
 
     def __init__(self, context: TaskContext, scope: str, store: str) -> None:
-        self._now = context.clock.nanoseconds
+        self._clock = context.clock
         metrics = context.metrics
         self._duration = metrics.distribution(catalogue.ITERATOR_DURATION, scope, store)
         self._count = metrics.gauge(catalogue.OPEN_ITERATORS, scope, store)
-        self._open = 0
+        self._oldest = metrics.gauge(catalogue.OLDEST_ITERATOR, scope, store)
+        self._open: dict[object, int] = {}
+        """When each was begun, in ms since the epoch; in that order."""
 
     def watched(self, iterator: Iterator[Any]) -> Iterator[Any]:
-        began = self._now()
-        self._opened(1)
+        began, me = self._clock.nanoseconds(), object()
+        self._open[me] = self._clock.now_ms()
         try:
             yield from iterator
         finally:
-            self._opened(-1)
-            self._duration.record(self._now() - began)
+            del self._open[me]
+            self._duration.record(self._clock.nanoseconds() - began)
 
-    def _opened(self, by: int) -> None:
-        self._open += by
-        self._count.record(self._open)
+    def measure(self) -> None:
+        self._count.record(len(self._open))
+        self._oldest.record(next(iter(self._open.values()), 0))
