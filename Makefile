@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 QTT := tests/sql/qtt/test_qtt.py
 LONG := $(addprefix tests/integration/,test_chaos_kills.py test_corpus.py test_chaos_outages.py test_faults.py)
 
-.PHONY: test checks setup lint types unit conformance qtt integration demo bench clean
+.PHONY: test checks setup lint types unit coverage conformance qtt integration demo bench clean
 
 test: checks unit integration
 
@@ -26,7 +26,11 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/pytest -n 2 --ignore tests/integration --ignore $(QTT) --cov --cov-report=term:skip-covered --cov-fail-under=95
+	$(BIN)/pytest -n 2 --ignore tests/integration --ignore $(QTT)
+
+# Twice the time of the unit tests.
+coverage: $(STAMP)
+	$(BIN)/pytest -n 2 --ignore tests/integration --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 conformance:
 	scripts/conformance
