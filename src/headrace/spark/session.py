@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -15,6 +16,11 @@ from headrace.kafka.spark_java import spark_java_home
 from headrace.spark.class_archive import java_options
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_COLLECTOR = "-XX:+UseParallelGC"
+"""What G1 adds to all code, to be able to pause for less, costs a third of Spark's CPU time, most
+of it while that code is compiled."""
+_IS_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 _JAVA_TUNING = " ".join(
     (
@@ -77,9 +83,7 @@ def make_session(
         master = f"{master[:-1]},{MAX_TASK_FAILURES}]"
     jars = ",".join(str(path) for path in resolve(SPARK_KAFKA, progress))
     settings = {**_PROCESS, "spark.jars": jars, "spark.app.name": config.application_id, **given}
-    # What comes last goes before.
-    options = (java_options(progress), _JAVA_TUNING, settings.get(_JAVA_OPTIONS, ""))
-    settings[_JAVA_OPTIONS] = " ".join(filter(None, options))
+    settings[_JAVA_OPTIONS] = _java_options(settings.get(_JAVA_OPTIONS, ""), progress)
     if not master.startswith("local"):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             if key not in given:
@@ -91,6 +95,12 @@ def make_session(
     # What fails is told by us; Spark would tell it in a hundred lines.
     session.sparkContext.setLogLevel(given.get("spark.log.level", "OFF"))
     return session
+
+
+def _java_options(given: str, progress: Callable[[str], None] | None) -> str:
+    """The user's go before ours: what comes last counts. Only of collectors there must be one."""
+    collector = "" if _IS_COLLECTOR.search(given) else _COLLECTOR
+    return " ".join(filter(None, (java_options(progress), _JAVA_TUNING, collector, given)))
 
 
 def tuned(session: SparkSession, config: StreamsConfig) -> SparkSession:
