@@ -206,6 +206,14 @@ def test_what_is_only_counted_is_not_read_behind_a_repartition_topic() -> None:
     assert task.stores["counts"].get("all") == ValueAndTimestamp(2, 6)
 
 
+def test_what_is_only_counted_must_be_json_in_other_topics() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", key=TEXT, value=serdes.json()).group_by_key().count("counts")
+    task = make(builder.build(), **{"deserialization.exception.handler": handlers.log_and_continue})
+    task.process_columns(IN, columns((1, b"a", b'{"x":1}'), (2, b"a", b"{x}"), (3, b"a", b"null")))
+    assert task.stores["counts"].get("a") == ValueAndTimestamp(1, 1)
+
+
 def test_nor_is_null_counted_there() -> None:
     builder = StreamsBuilder()
     (

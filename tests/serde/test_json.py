@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from headrace import serdes
 from headrace.core.errors import ArgumentError, SerializationError
+from headrace.serde.json import skimmed
 
 Cents = NewType("Cents", int)
 
@@ -214,3 +216,39 @@ def test_pydantic_is_not_imported_unless_used() -> None:
 def test_text_that_is_not_json_raises_and_says_where() -> None:
     with pytest.raises(ValueError, match="line 1 column 2"):
         serdes.json().deserialize(b"{nope")
+
+
+_JSON = b'{"a":[1,-2.5e3,{"b":null}],"c":"x\\ny\\u00e9","d":true} '
+_CHANGES = st.lists(st.tuples(st.integers(0, len(_JSON) - 1), st.integers(0, 255)), max_size=3)
+
+
+@given(_CHANGES)
+def test_what_is_not_json_is_not_skimmed_either(changes: list[tuple[int, int]]) -> None:
+    data = bytearray(_JSON)
+    for position, byte in changes:
+        data[position] = byte
+    read = serdes.json().deserialize
+    skim = skimmed(read)
+    try:
+        expected = read(bytes(data))
+    except ValueError as error:
+        if "infinity" not in str(error):
+            with pytest.raises(ValueError, match=re.escape(str(error))):
+                skim(bytes(data))
+    else:
+        assert (skim(bytes(data)) is None) == (expected is None)
+
+
+@pytest.mark.parametrize("data", [b"null", b" null ", b"1", b'"x"', b"[]", '{"ü":1}'.encode()])
+def test_null_is_seen_when_skimming(data: bytes) -> None:
+    read = serdes.json().deserialize
+    assert (skimmed(read)(data) is None) == (read(data) is None)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"a":"\xff"}', b'{"a":"\\ud800"}', b'{"a":01}'])
+def test_errors_are_the_same_when_skimming(data: bytes) -> None:
+    read = serdes.json().deserialize
+    with pytest.raises(ValueError, match=r".") as expected:
+        read(data)
+    with pytest.raises(ValueError, match=re.escape(str(expected.value))):
+        skimmed(read)(data)

@@ -44,7 +44,7 @@ from headrace.runtime.stores import (
 )
 from headrace.runtime.stores.metered import StoreMetering
 from headrace.runtime.wiring import Wiring
-from headrace.serde.json import unread
+from headrace.serde.json import skimmed, unread
 from headrace.topology.nodes import ProcessorNode, SourceNode
 from headrace.topology.operators import count_up
 from headrace.topology.processor import PunctuationType
@@ -413,11 +413,12 @@ class StreamTask:
         except ConfigError as error:
             raise StreamsError(f"Source {name} can't start: {error}") from error
         read_value = value_serde.deserialize
+        if self._is_only_counted(name):
+            shortened = unread if self._is_internal(spec) else skimmed
+            read_value = shortened(read_value)
         extractor = spec.timestamp_extractor or self._spec.config["default.timestamp.extractor"]
         if self._is_internal(spec):
             extractor = None
-            if self._is_only_counted(name):
-                read_value = unread(read_value)
         forward = self._wired.functions[name]
         if self.metrics.records(RecordingLevel.DEBUG):
             forward = timed(forward, self.context)

@@ -8,6 +8,7 @@ from functools import partial
 from types import UnionType
 from typing import Any, TypeVar, get_origin, is_typeddict, overload
 
+import msgspec
 import orjson
 
 from headrace.core.errors import SerializationError
@@ -48,6 +49,25 @@ def is_json(serde: Serde[Any]) -> bool:
     """Whether it was made by `json`: its bytes are JSON text."""
     read = serde.deserialize
     return read is orjson.loads or getattr(read, "func", None) in (_read_typed, _read_model)
+
+
+def skimmed(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """The same for values that nobody looks at, but for None. It is still an error if they aren't
+    JSON; a number may be too large."""
+    return _skimmed if deserialize is orjson.loads else deserialize
+
+
+_check = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def _skimmed(data: bytes) -> Any:
+    if data[:1] == b"{" and data.isascii():  # what isn't, may not be UTF-8
+        try:
+            _check(data)
+        except msgspec.DecodeError:
+            return orjson.loads(data)  # which says what is wrong
+        return data
+    return orjson.loads(data)
 
 
 def unread(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:

@@ -16,6 +16,7 @@ from headrace.core.record import Header
 from headrace.metrics.level import RecordingLevel
 from headrace.runtime.context import NO_RECORD, TaskContext
 from headrace.runtime.stores.ordered_map import KeyIndex
+from headrace.topology.operators import count_up
 
 UNKNOWN: Final = object()
 """Stands in a cache entry for a value that has to be deserialized afresh at every read."""
@@ -158,6 +159,8 @@ class StoreCache:
         """
         context, shared, put = self._context, self._shared, self.put
         entries, find = self.entries, self.entries.get
+        counts = aggregator is count_up  # most do: they are spared the call
+        shares_values = shares_values or counts
 
         def aggregate(store_key: bytes, key: Any, value: Any, timestamp: int) -> None:
             entry = find(store_key)
@@ -179,7 +182,7 @@ class StoreCache:
                         timestamp = latest
                     if old is UNKNOWN:
                         old = deserialize(before)
-                new = aggregator(key, value, old)
+                new = old + 1 if counts else aggregator(key, value, old)
                 raw = None if new is None else serialize(new)
                 if (
                     before is not None
