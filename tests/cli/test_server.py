@@ -64,6 +64,8 @@ class Terminal:
     def __init__(self, *command: str, state: Path) -> None:
         self._process, self._file = pty.fork()
         if self._process == 0:
+            # What is started in the background by a script ignores Ctrl-C, and so would this.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             environment = {**os.environ, "TERM": "xterm", "XDG_STATE_HOME": str(state)}
             os.execvpe(command[0], command, environment)
         self.text = ""
