@@ -11,7 +11,8 @@ from headrace import handlers, serdes, timestamps
 from headrace.core import settings
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError
-from headrace.core.settings import NO_EFFECT, OPTIMIZATIONS, RENAMED, SETTINGS
+from headrace.core.setting_checks import OPTIMIZATIONS
+from headrace.core.settings import NO_EFFECT, RENAMED, SETTINGS
 
 
 def test_defaults() -> None:

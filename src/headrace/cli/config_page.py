@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from headrace.core import client_settings, settings
 from headrace.core.client_settings import CLIENT_SETTINGS, CLIENTS
-from headrace.core.settings import SETTINGS, Setting
+from headrace.core.setting import Setting
+from headrace.core.settings import SETTINGS
 
 _INTRODUCTION = """\
 # Configuration

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.errors import ConfigError
-from headrace.core.settings import OPTIMIZATIONS, RENAMED, SETTINGS
+from headrace.core.setting_checks import OPTIMIZATIONS
+from headrace.core.settings import RENAMED, SETTINGS
 
 if TYPE_CHECKING:
     from os import PathLike

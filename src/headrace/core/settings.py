@@ -6,197 +6,29 @@ Settings of the Kafka clients are in `client_settings`. `StreamsConfig` reads bo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any, Literal, NamedTuple
 
-from headrace.core.errors import ConfigError
-
-OPTIMIZATIONS = (
-    "reuse.ktable.source.topics",
-    "merge.repartition.topics",
-    "single.store.self.join",
+from headrace.core.setting import Setting
+from headrace.core.setting_checks import (
+    OPTIMIZATIONS,
+    application_id,
+    at_least,
+    function,
+    one_of,
+    optimizations,
+    reference,
+    replicas,
+    serde,
+    server,
+    servers,
+    token,
 )
+
 UPGRADABLE_VERSIONS = tuple(
     f"{major}.{minor}"
     for major, minor in [(2, minor) for minor in range(9)]
     + [(3, minor) for minor in range(10)]
     + [(4, minor) for minor in range(3)]
 )
-
-Check = Callable[[Any], "str | None"]
-"""Says what is wrong with a value, or None."""
-
-Kind = Literal["str", "int", "bool", "list", "serde", "function"]
-Importance = Literal["high", "medium", "low", "internal"]
-
-NO_NAMES: Mapping[str, str] = {}
-
-
-class Setting(NamedTuple):
-    """One setting.
-
-    `names` are other words for values, such as Java's classes: for a serde or a function they
-    stand for "module:attribute". `normalize` is applied to text that may be written in any case.
-    `shown_default` describes a default that isn't a plain value. The value of a `secret` is never
-    shown.
-    """
-
-    key: str
-    kind: Kind
-    default: Any
-    importance: Importance
-    doc: str
-    check: Check | None = None
-    names: Mapping[str, str] = NO_NAMES
-    normalize: Callable[[str], str] | None = None
-    shown_default: str = ""
-    secret: bool = False
-
-    def validated(self, value: Any) -> Any:
-        """The value as the setting's kind; ConfigError if it can't be that."""
-        if value is None:
-            return None
-        value = self._read(value)
-        problem = self.check(value) if self.check else None
-        if problem:
-            shown = "" if self.secret else f", but is {value!r}"
-            raise ConfigError(f"{self.key} {problem}{shown}. {self.doc}")
-        return value
-
-    def _read(self, value: Any) -> Any:
-        match self.kind, value:
-            case "str", str():
-                return self._word(value)
-            case "str", os.PathLike():
-                return os.fspath(value)
-            case "int", str():
-                return self._number(value)
-            case "int", timedelta() if self.is_duration:
-                return value // timedelta(milliseconds=1)
-            case ("int", int()) if not isinstance(value, bool):
-                return value
-            case "bool", bool():
-                return value
-            case "bool", str() if value.lower() in ("true", "false"):
-                return value.lower() == "true"
-            case "list", str():
-                return value
-            case "list", list() | tuple():
-                return ",".join(map(str, value))
-            case (("serde" | "function"), str()):
-                return self._referenced(value)
-            case (("serde" | "function"), _):
-                return value
-        wanted = "int or timedelta" if self.is_duration else self.kind
-        shown = type(value).__name__ if self.secret else repr(value)
-        raise ConfigError(f"{self.key} must be of type {wanted}, but is {shown}. {self.doc}")
-
-    @property
-    def is_duration(self) -> bool:
-        return self.kind == "int" and ".ms" in self.key
-
-    def _word(self, text: str) -> str:
-        if self.normalize:
-            text = self.normalize(text)
-        return self.names.get(_last_part(text), text)
-
-    def _number(self, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigError(
-                f"{self.key} must be a whole number, but is {text!r}. {self.doc}"
-            ) from None
-
-    def _referenced(self, text: str) -> Any:
-        from headrace.core.references import named
-
-        reference = self.names.get(text) or self.names.get(_last_part(text), text)
-        if ":" not in reference:
-            words = "".join(f" or {name}" for name in self.names if name.islower())
-            raise ConfigError(
-                f"{self.key} must be a {self.kind}, but is {text!r}. "
-                f"As text, it is 'module:attribute'{words}. {self.doc}"
-            )
-        found = named(reference, self.key)
-        # A serde is made by a function (serdes.string), so that is what files name.
-        makes_serde = self.kind == "serde" and not hasattr(found, "deserialize")
-        return found() if makes_serde and callable(found) else found
-
-
-def _last_part(text: str) -> str:
-    """The simple name of a Java class: `StringSerde` of `…serialization.Serdes$StringSerde`."""
-    return text.replace("$", ".").rpartition(".")[2]
-
-
-def _one_of(*allowed: object) -> Check:
-    def check(value: Any) -> str | None:
-        return None if value in allowed else f"must be one of {', '.join(map(repr, allowed))}"
-
-    return check
-
-
-def _at_least(minimum: int) -> Check:
-    def check(value: Any) -> str | None:
-        return None if value >= minimum else f"must be at least {minimum}"
-
-    return check
-
-
-def _optimizations(value: str) -> str | None:
-    names = [name.strip() for name in value.split(",")]
-    if names in (["none"], ["all"]) or all(name in OPTIMIZATIONS for name in names):
-        return None
-    return f"must be 'none', 'all' or a list of {', '.join(OPTIMIZATIONS)}"
-
-
-def _function(value: Any) -> str | None:
-    return None if callable(value) else "must be a function"
-
-
-def _reference(value: str) -> str | None:
-    module, _, function = value.partition(":")
-    return None if module and function else "must be 'module:function'"
-
-
-def _serde(value: Any) -> str | None:
-    return None if hasattr(value, "deserialize") else "must be a serde, such as serdes.string()"
-
-
-def _application_id(value: str) -> str | None:
-    legal = value.isascii() and all(char.isalnum() or char in "._-" for char in value)
-    if value and legal:
-        return None
-    return "must be of letters, digits, '.', '_' and '-', as it is part of the names of topics"
-
-
-def _servers(value: str) -> str | None:
-    servers = [server.strip() for server in value.split(",")]
-    wrong = [server for server in servers if not _is_address(server)]
-    return "must be a list of host:port" if wrong else None
-
-
-def _is_address(server: str) -> bool:
-    host, _, port = server.rpartition("://")[2].rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
-
-
-def _server(value: str) -> str | None:
-    host, colon, port = value.rpartition(":")
-    is_port = port.isdecimal() and int(port) < 65536
-    is_host = not host or ":" not in host or host.startswith("[")
-    return None if colon and is_port and is_host else "must be host:port"
-
-
-def _token(value: str) -> str | None:
-    legal = value.isascii() and value.isprintable() and " " not in value
-    return None if len(value) >= 16 and legal else "must have 16 characters or more, and no spaces"
-
-
-def _replicas(value: int) -> str | None:
-    return None if value == -1 or value > 0 else "must be positive, or -1 for the broker's default"
-
 
 _SERDES = {
     "string": "headrace.serdes:string",
@@ -256,7 +88,7 @@ _TABLE = (
         "high",
         "Names the application: its consumer group, its internal topics and its state. Two "
         "applications on one Kafka cluster need two names.",
-        _application_id,
+        application_id,
         shown_default="(must be given)",
     ),
     Setting(
@@ -265,7 +97,7 @@ _TABLE = (
         None,
         "high",
         "Some brokers of the Kafka cluster, as host:port,host:port.",
-        _servers,
+        servers,
         shown_default="(must be given)",
     ),
     Setting(
@@ -284,7 +116,7 @@ _TABLE = (
         "high",
         "What a failure may repeat: at_least_once may repeat results, exactly_once_v2 repeats "
         "nothing.",
-        _one_of("at_least_once", "exactly_once_v2"),
+        one_of("at_least_once", "exactly_once_v2"),
     ),
     Setting(
         "ensure.explicit.internal.resource.naming",
@@ -300,7 +132,7 @@ _TABLE = (
         "medium",
         "How many tasks run at the same time, over all machines: each is a Spark task with a "
         "Python process of its own.",
-        _at_least(1),
+        at_least(1),
         shown_default="the number of cores that Spark has",
     ),
     Setting(
@@ -310,7 +142,7 @@ _TABLE = (
         "medium",
         "How often a batch begins, at most; every batch ends with a commit. Kafka Streams' "
         "default for at_least_once is 30000, but there a commit isn't what makes results visible.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "max.batch.records",
@@ -320,7 +152,7 @@ _TABLE = (
         "How many records a batch takes at most, so that memory and the size of transactions "
         "stay bounded while the application catches up; as many again of each repartition topic. "
         "Headrace's own.",
-        _at_least(1),
+        at_least(1),
     ),
     Setting(
         "default.key.serde",
@@ -328,7 +160,7 @@ _TABLE = (
         None,
         "medium",
         "The serde of keys where none is given.",
-        _serde,
+        serde,
         _SERDES,
     ),
     Setting(
@@ -337,7 +169,7 @@ _TABLE = (
         None,
         "medium",
         "The serde of values where none is given.",
-        _serde,
+        serde,
         _SERDES,
     ),
     Setting(
@@ -346,7 +178,7 @@ _TABLE = (
         None,
         "medium",
         "`extractor(record, partition_time)` for sources that have none of their own.",
-        _function,
+        function,
         _EXTRACTORS,
         shown_default="fail_on_invalid",
     ),
@@ -356,7 +188,7 @@ _TABLE = (
         None,
         "medium",
         "What to do with a record that can't be deserialized.",
-        _function,
+        function,
         _HANDLERS,
         shown_default="log_and_fail",
     ),
@@ -366,7 +198,7 @@ _TABLE = (
         None,
         "medium",
         "What to do when a processor or user function raises.",
-        _function,
+        function,
         _HANDLERS,
         shown_default="log_and_fail",
     ),
@@ -376,7 +208,7 @@ _TABLE = (
         None,
         "medium",
         "What to do with a record that can't be serialized or sent.",
-        _function,
+        function,
         _HANDLERS,
         shown_default="log_and_fail",
     ),
@@ -393,7 +225,7 @@ _TABLE = (
         10 * 1024 * 1024,
         "medium",
         "Memory of the record caches of a thread. 0: every update goes downstream.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "max.task.idle.ms",
@@ -409,7 +241,7 @@ _TABLE = (
         300_000,
         "medium",
         "How long to retry when Kafka can't be reached or refuses, before that is an error.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "replication.factor",
@@ -417,7 +249,7 @@ _TABLE = (
         -1,
         "medium",
         "The number of replicas of internal topics. -1: the broker's default.",
-        _replicas,
+        replicas,
     ),
     Setting(
         "topology.optimization",
@@ -426,7 +258,7 @@ _TABLE = (
         "medium",
         f"Which optimisations to apply: none, all, or some of {', '.join(OPTIMIZATIONS)}. They "
         "are applied when the topology is built: pass them to build() as well.",
-        _optimizations,
+        optimizations,
     ),
     Setting(
         "security.protocol",
@@ -434,7 +266,7 @@ _TABLE = (
         "PLAINTEXT",
         "medium",
         "How to talk to the brokers.",
-        _one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
         normalize=str.upper,
     ),
     Setting(
@@ -445,7 +277,7 @@ _TABLE = (
         "Where the application answers HTTP requests, as host:port. Port 0: any that is free. Only "
         "programs of this machine can reach localhost; any other host needs server.token, "
         "server.certificate.file and server.key.file.",
-        _server,
+        server,
         shown_default="no server",
     ),
     Setting(
@@ -455,7 +287,7 @@ _TABLE = (
         "medium",
         "What a request to application.server must know: it comes as `Authorization: Bearer …`. "
         "Headrace's own.",
-        _token,
+        token,
         shown_default="no token",
         secret=True,
     ),
@@ -481,7 +313,7 @@ _TABLE = (
         1000,
         "low",
         "How many requests a second one client may make to application.server. Headrace's own.",
-        _at_least(1),
+        at_least(1),
     ),
     Setting(
         "num.standby.replicas",
@@ -490,7 +322,7 @@ _TABLE = (
         "high",
         "How many hosts of a Spark cluster keep a copy of each task's state besides the one that "
         "has it, so that a task that moves there restores only the difference.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "client.id",
@@ -506,7 +338,7 @@ _TABLE = (
         600_000,
         "low",
         "How long the local state of a task that runs elsewhere now is kept.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "repartition.purge.interval.ms",
@@ -514,7 +346,7 @@ _TABLE = (
         30_000,
         "low",
         "How often records that all tasks are done with are deleted from repartition topics.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "windowstore.changelog.additional.retention.ms",
@@ -522,7 +354,7 @@ _TABLE = (
         86_400_000,
         "low",
         "How much longer the changelog of a window store keeps records than the store does.",
-        _at_least(0),
+        at_least(0),
     ),
     Setting(
         "dsl.store.suppliers.class",
@@ -530,7 +362,7 @@ _TABLE = (
         "persistent",
         "low",
         "The kind of store that the DSL uses where none is given.",
-        _one_of("persistent", "in_memory"),
+        one_of("persistent", "in_memory"),
         _STORES,
     ),
     Setting(
@@ -539,7 +371,7 @@ _TABLE = (
         "default",
         "low",
         "'headers' keeps the headers of records in the stores of the DSL.",
-        _one_of("default", "headers"),
+        one_of("default", "headers"),
         normalize=str.lower,
     ),
     Setting(
@@ -549,7 +381,7 @@ _TABLE = (
         "low",
         "How much is measured. DEBUG adds the latencies of stores and of single records, and cache "
         "hits; TRACE, how old records are at each store. Both cost throughput.",
-        _one_of("INFO", "DEBUG", "TRACE"),
+        one_of("INFO", "DEBUG", "TRACE"),
         normalize=str.upper,
     ),
     Setting(
@@ -558,7 +390,7 @@ _TABLE = (
         30_000,
         "low",
         "How long a sample is. Rates, averages and extremes are those of the last samples.",
-        _at_least(1),
+        at_least(1),
     ),
     Setting(
         "metrics.num.samples",
@@ -566,7 +398,7 @@ _TABLE = (
         2,
         "low",
         "How many samples count.",
-        _at_least(1),
+        at_least(1),
     ),
     Setting(
         "log.format",
@@ -575,7 +407,7 @@ _TABLE = (
         "low",
         "How workers write their logs: text, or json for a line of JSON with task and record. "
         "Headrace's own.",
-        _one_of("text", "json"),
+        one_of("text", "json"),
         normalize=str.lower,
     ),
     Setting(
@@ -584,7 +416,7 @@ _TABLE = (
         None,
         "low",
         "The version to upgrade from, while its instances may still be running.",
-        _one_of(*UPGRADABLE_VERSIONS),
+        one_of(*UPGRADABLE_VERSIONS),
     ),
     Setting(
         "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__",
@@ -607,7 +439,7 @@ _TABLE = (
         "internal",
         "'module:function', called with the slot and the step at each step of a commit. For tests "
         "of failures.",
-        _reference,
+        reference,
     ),
 )
 
