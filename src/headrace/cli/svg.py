@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from headrace.topology.layered_layout import Box, Layout, Point, layered
+from headrace.topology.node_topics import read_by, written_by
 
 _FONT = "12px ui-monospace, Menlo, Consolas, monospace"
 _LETTER = 7.3
@@ -105,8 +106,8 @@ class _Part:
             part["stores"],
             edges,
             uses,
-            [(node["name"], topic) for node in part["nodes"] for topic in _read_by(node)],
-            [(node["name"], topic) for node in part["nodes"] for topic in _written_by(node)],
+            [(node["name"], topic) for node in part["nodes"] for topic in read_by(node)],
+            [(node["name"], topic) for node in part["nodes"] for topic in written_by(node)],
             layered(sizes, [*edges, *uses], last=sinks),
         )
 
@@ -142,18 +143,6 @@ class _Part:
     def _origin(self, whole: Layout) -> Point:
         box = whole.boxes[self.name]
         return box.x + (box.width - self.layout.width) / 2, box.y + _PADDING + _TITLE
-
-
-def _read_by(node: Mapping[str, Any]) -> list[str]:
-    if node["kind"] != "source":
-        return []
-    return [f"/{node['pattern']}/"] if node["pattern"] is not None else node["topics"]
-
-
-def _written_by(node: Mapping[str, Any]) -> list[str]:
-    if node["kind"] != "sink":
-        return []
-    return [f"by {node['extractor']}" if node["topic"] is None else node["topic"]]
 
 
 def _width(text: str) -> float:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from headrace.topology.layered_layout import Box, Layout, Point, layered
+from headrace.topology.node_topics import read_by, written_by
 
 _LETTER = 7.3
 _LINE = 14.0
@@ -188,8 +189,8 @@ class _Part:
             stores,
             edges,
             uses,
-            [(node["name"], topic) for node in part["nodes"] for topic in _read_by(node)],
-            [(node["name"], topic) for node in part["nodes"] for topic in _written_by(node)],
+            [(node["name"], topic) for node in part["nodes"] for topic in read_by(node)],
+            [(node["name"], topic) for node in part["nodes"] for topic in written_by(node)],
             _rightwards(sizes, [*edges, *uses], last=sinks, gap=_GAP),
         )
 
@@ -308,18 +309,6 @@ def _line_back(kind: str, start_id: str, end_id: str, start: Box, end: Box, lane
         f"Q{left:.1f},{middle:.1f} {left + corner:.1f},{middle:.1f} H{end.x:.1f}"
     )
     return Line(kind, start_id, end_id, path, round((left + right) / 2, 1), round(level, 1))
-
-
-def _read_by(node: Mapping[str, Any]) -> list[str]:
-    if node["kind"] != "source":
-        return []
-    return [f"/{node['pattern']}/"] if node["pattern"] is not None else node["topics"]
-
-
-def _written_by(node: Mapping[str, Any]) -> list[str]:
-    if node["kind"] != "sink":
-        return []
-    return [f"by {node['extractor']}" if node["topic"] is None else node["topic"]]
 
 
 def _label(name: str, application_id: str) -> list[str]:

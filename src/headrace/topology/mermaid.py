@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headrace.topology.node_topics import read_by, written_by
+
 
 def flowchart(description: Mapping[str, Any]) -> str:
     """A flowchart of a description's plain data.
@@ -37,25 +39,12 @@ def _node_lines(node: Mapping[str, Any], ids: _Ids) -> Iterator[str]:
     name = ids("node", node["name"])
     for store in node.get("stores", ()):
         yield f"  {name} -.- {ids('store', store)}"
-    for topic in _topics(node):
+    for topic in (*read_by(node), *written_by(node)):
         known = ("topic", topic) in ids
         topic_id = ids("topic", topic)
         if not known:
             yield f"  {topic_id}>{_quoted(topic)}]"
         yield f"  {name} --> {topic_id}" if node["kind"] == "sink" else f"  {topic_id} --> {name}"
-
-
-def _topics(node: Mapping[str, Any]) -> list[str]:
-    match node:
-        case {"kind": "source", "pattern": str(pattern)}:
-            return [f"/{pattern}/"]
-        case {"kind": "source", "topics": list(topics)}:
-            return topics
-        case {"kind": "sink", "topic": str(topic)}:
-            return [topic]
-        case {"kind": "sink", "extractor": str(extractor)}:
-            return [f"by {extractor}"]
-    return []
 
 
 class _Ids:
