@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.server.gate import Access
-from headrace.server.limits import MAX_BODY, MAX_SCANS, Rate
+from headrace.server.limits import MAX_BODY, MAX_SCANS
 from headrace.server.problems import without_paths
 from headrace.server.web import web
 from tests.server.application import TOKEN, FakeStreams, client
@@ -131,20 +131,6 @@ def test_a_client_that_asks_too_often(streams: FakeStreams) -> None:
 def test_wrong_tokens_count_too(streams: FakeStreams) -> None:
     asking = client(streams, Access(TOKEN, rate=3), "x")
     assert 429 in [asking.get("/v1/state").status for _ in range(8)]
-
-
-def test_rate() -> None:
-    now = 0.0
-    rate = Rate(2, lambda: now)
-    assert [rate.wait_s("a") for _ in range(3)] == [0, 0, 1]
-    assert rate.wait_s("b") == 0
-    now = 0.5
-    assert [rate.wait_s("a") for _ in range(2)] == [0, 1]
-    now = 100.0
-    assert [rate.wait_s("a") for _ in range(3)] == [0, 0, 1]
-    for number in range(5000):
-        rate.wait_s(str(number))
-    assert len(rate._buckets) == 4096
 
 
 def test_scans_at_the_same_time(fresh: FakeStreams) -> None:

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headrace.http.rate import Rate
 from headrace.query.json_values import to_json
-from headrace.server.limits import MAX_BODY, Rate
+from headrace.server.limits import MAX_BODY
 from headrace.server.problems import MEDIA_TYPE, ProblemError, problem_of
 
 log = logging.getLogger("headrace.server")

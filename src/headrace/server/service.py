@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
-import socket
-import ssl
 import threading
 import time
 
@@ -14,6 +11,7 @@ import uvicorn
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError
 from headrace.core.record import ConsumerRecord
+from headrace.http.listening import bound, check_certificate, is_loopback, url
 from headrace.kafka.latest_records import latest_records
 from headrace.kafka.settings import ClientSettings
 from headrace.server.application import Application
@@ -55,7 +53,7 @@ class Service:
                 timeout_graceful_shutdown=_CLOSE_S,
             )
         )
-        self._socket = _bound(host, port)
+        self._socket = bound(host, port, "application.server")
         self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="headrace-server", daemon=True
@@ -67,8 +65,7 @@ class Service:
     @property
     def address(self) -> str:
         """As http://127.0.0.1:8080."""
-        host, port = self.host_and_port
-        return f"http{'s' * self._secure}://{f'[{host}]' if ':' in host else host}:{port}"
+        return url(*self.host_and_port, secure=self._secure)
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -90,25 +87,13 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
-        )
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(
-            f"application.server can't be {host}:{port}: {error}. Choose another port, or 0 for "
-            "any that is free."
-        ) from error
-
-
 def _check_protection(config: StreamsConfig, host: str) -> None:
     certificate, key = config["server.certificate.file"], config["server.key.file"]
     if (certificate is None) != (key is None):
         raise ConfigError(
             "server.certificate.file and server.key.file belong together: give both, or none."
         )
-    if not _is_loopback(host):
+    if not is_loopback(host):
         names = ("server.token", "server.certificate.file", "server.key.file")
         missing = [name for name in names if config[name] is None]
         if missing:
@@ -117,22 +102,7 @@ def _check_protection(config: StreamsConfig, host: str) -> None:
                 f"{', '.join(missing)} as well. Or use localhost."
             )
     if certificate is not None:
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(
-                f"The certificate {certificate} with the key {key} can't be used: {error}. Both "
-                "must be PEM files, and belong together."
-            ) from error
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        check_certificate(certificate, key)
 
 
 def _reader(config: StreamsConfig) -> ReadTopic:

@@ -16,7 +16,6 @@ from cryptography.x509.oid import NameOID
 
 from headrace.core.errors import ConfigError
 from headrace.ksql.http.access import Access, read_users
-from headrace.ksql.http.limits import Rate
 from headrace.ksql.http.server import Certificate, HttpServer
 
 from .scripted import ScriptedService
@@ -100,15 +99,6 @@ def test_too_many_requests(serve: Serve) -> None:
     refused = answers[-1]
     assert (refused.status_code, refused.json()["error_code"]) == (429, 42900)
     assert refused.headers["retry-after"] == "1"
-
-
-def test_rate() -> None:
-    now = 0.0
-    rate = Rate(2, lambda: now)
-    assert [rate.allows("a") for _ in range(3)] == [True, True, False]
-    assert rate.allows("b")
-    now = 0.5
-    assert [rate.allows("a") for _ in range(2)] == [True, False]
 
 
 def test_users_from_a_file(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headrace.http.rate import Rate
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http import media
 from headrace.ksql.http.access import Access
 from headrace.ksql.http.forms import to_json
-from headrace.ksql.http.limits import Rate
 
 log = logging.getLogger("headrace.ksql")
 
@@ -76,7 +76,7 @@ class Gate:
         self._check_credentials(request)
 
     def _check_rate(self, request: HTTPConnection) -> None:
-        if not self._rate.allows(request.client.host if request.client else ""):
+        if self._rate.wait_s(request.client.host if request.client else ""):
             raise KsqlError(
                 ErrorCode.TOO_MANY_REQUESTS,
                 f"This client makes more than {self._access.rate} requests a second.",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-import socket
-import ssl
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +14,7 @@ from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 
 from headrace.core.errors import ConfigError
+from headrace.http.listening import bound, check_certificate, is_loopback, url
 from headrace.ksql.http.access import Access
 from headrace.ksql.http.gate import Gate
 from headrace.ksql.http.routes import Routes
@@ -37,16 +35,6 @@ class Certificate:
     file: Path
     key_file: Path
 
-    def check(self) -> None:
-        """Raises ConfigError if they can't be used."""
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.file, self.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(
-                f"The certificate {self.file} with the key {self.key_file} can't be used: {error}. "
-                "Both must be PEM files, and belong together."
-            ) from error
-
 
 class HttpServer:
     """Answers from when it is made until it is closed. Raises ConfigError if it can't, or if what
@@ -65,7 +53,7 @@ class HttpServer:
         _check_protection(host, access, certificate)
         self._secure = certificate is not None
         self._routes = Routes(service)
-        self._socket = _bound(host, port)
+        self._socket = bound(host, port, "listeners")
         self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
         self._gate = Gate(self._routes.app(), access)
         self._config = self._configuration(certificate)
@@ -81,8 +69,7 @@ class HttpServer:
     @property
     def address(self) -> str:
         """As http://127.0.0.1:8088."""
-        host, port = self.host_and_port
-        return f"http{'s' * self._secure}://{f'[{host}]' if ':' in host else host}:{port}"
+        return url(*self.host_and_port, secure=self._secure)
 
     def close(self) -> None:
         """Answers that are under way have a moment to end."""
@@ -140,22 +127,10 @@ class HttpServer:
         return config
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
-        )
-    except (OSError, UnicodeError, OverflowError) as error:
-        raise ConfigError(
-            f"listeners can't have {host}:{port}: {error}. Choose another port, or 0 for any that "
-            "is free."
-        ) from error
-
-
 def _check_protection(host: str, access: Access, certificate: Certificate | None) -> None:
     if certificate is not None:
-        certificate.check()
-    if _is_loopback(host):
+        check_certificate(certificate.file, certificate.key_file)
+    if is_loopback(host):
         return
     missing = []
     if not access.is_protected:
@@ -167,12 +142,3 @@ def _check_protection(host: str, access: Access, certificate: Certificate | None
             f"listeners has {host}, which other machines can reach: that needs "
             f"{', and '.join(missing)} as well. Or use localhost."
         )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

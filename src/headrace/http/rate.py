@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,8 +19,8 @@ class Rate:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """What is left for a client, and when that was."""
 
-    def allows(self, client: str) -> bool:
-        """Whether the client may make a request now; if so, it is counted."""
+    def wait_s(self, client: str) -> int:
+        """0 if the client may make a request now, else how many seconds to wait."""
         now = self._clock()
         full = float(self._per_second)
         left, then = self._buckets.get(client, (full, now))
@@ -29,4 +30,4 @@ class Rate:
         self._buckets.move_to_end(client)
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
-        return allowed
+        return 0 if allowed else max(1, math.ceil((1 - left) / self._per_second))

@@ -1,0 +1,1 @@
+"""What the servers of applications and of SQL have in common."""
