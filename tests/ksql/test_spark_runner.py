@@ -72,6 +72,9 @@ class Application:
     def local_state(self) -> Any:
         return self
 
+    def partition_of(self, store: str, key: Any) -> int:
+        return 1
+
     def partitions(self, store: str) -> dict[int, Any]:
         return {number: Partition(f"{store}-{number}") for number in range(2)}
 
@@ -157,6 +160,29 @@ def test_stores_of_all_partitions_are_looked_up(
     until(lambda: len(running()) == 1)
     until(lambda: runner._queries[query.id]._streams is not None)
     assert runner.look_up(query.id, "s", lambda store: [store]) == ["s-0", "s-1"]
+    two = runner.look_up(query.id, "s", lambda store: [store], [("a",), ("b",)])
+    assert two == ["s-0", "s-1"]
+
+
+def test_a_key_is_looked_up_where_it_belongs_and_else_wherever_it_is(
+    runner: SparkRunner, query: PersistentQuery
+) -> None:
+    runner.start(query)
+    until(lambda: len(running()) == 1)
+    until(lambda: runner._queries[query.id]._streams is not None)
+    asked: list[str] = []
+
+    def find(where: str) -> list[str]:
+        def found(store: str) -> list[str]:
+            asked.append(store)
+            return [store] if store == where else []
+
+        return runner.look_up(query.id, "s", found, [("a",)])
+
+    assert find("s-1") == ["s-1"]
+    assert asked == ["s-1"]
+    assert find("s-0") == ["s-0"]
+    assert asked == ["s-1", "s-1", "s-0"]
 
 
 def test_a_query_that_fails_is_started_again(runner: SparkRunner, query: PersistentQuery) -> None:

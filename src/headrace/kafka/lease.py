@@ -16,6 +16,7 @@ from headrace.kafka.settings import ClientSettings
 
 _LOG = logging.getLogger("headrace.kafka")
 _POLL_S = 0.2
+_FETCH_WAIT_MS = 500
 _SESSION_MS = 10_000
 
 
@@ -50,7 +51,8 @@ class Lease:
             # Who has it keeps it when others come and go.
             "partition.assignment.strategy": "cooperative-sticky",
         }
-        self._consumer = made(Consumer, settings.consumer("main", **options), self._complaints)
+        config = settings.consumer("main", _FETCH_WAIT_MS, **options)
+        self._consumer = made(Consumer, config, self._complaints)
         self._thread = threading.Thread(target=self._run, name="ksql-lease", daemon=True)
 
     def start(self, changed: Callable[[bool], None]) -> None:

@@ -34,7 +34,6 @@ _CONSUMER_DEFAULTS = {
     "enable.partition.eof": "true",
     "fetch.error.backoff.ms": "100",
     "fetch.queue.backoff.ms": "10",
-    "fetch.wait.max.ms": "10",  # a pending fetch delays the next seek by as much
     "queued.max.messages.kbytes": "16384",
     "queued.min.messages": "50000",
 }
@@ -117,12 +116,19 @@ class ClientSettings:
             f"as PT1H>, but is {text!r}."
         )
 
-    def consumer(self, role: str = "main", **overrides: Any) -> dict[str, Any]:
+    def consumer(
+        self, role: str = "main", fetch_wait_ms: int = 10, /, **overrides: Any
+    ) -> dict[str, Any]:
         """For a consumer of librdkafka, of role `main`, `restore` or `global`. `overrides` have
-        librdkafka's names."""
+        librdkafka's names.
+
+        A fetch that waits for records delays the next seek by as much; a short one is asked again
+        and again, so those that don't seek are to take their time.
+        """
         given = self._merged("c", "consumer", f"{role}.consumer")
         return {
             **_CONSUMER_DEFAULTS,
+            "fetch.wait.max.ms": str(fetch_wait_ms),
             **_for_librdkafka(given),
             "client.id": self._client_id(f"{role}-consumer"),
             # A consumer must have a group, even if it doesn't take part in it.

@@ -14,6 +14,8 @@ from headrace.kafka.errors import RETRIABLE, Complaints, client_options, transla
 from headrace.kafka.settings import ClientSettings
 
 _BATCH = 500
+_FETCH_WAIT_MS = 100
+"""Records come at once all the same; only that there are none is heard of later."""
 
 
 class TopicTail:
@@ -28,7 +30,7 @@ class TopicTail:
         self._timeout_s = settings.task_timeout_ms / 1000
         self._complaints = Complaints()
         self._consumer = Consumer(
-            settings.consumer("main", **{"isolation.level": isolation_level}),
+            settings.consumer("main", _FETCH_WAIT_MS, **{"isolation.level": isolation_level}),
             **client_options(self._complaints),
         )
         self._consumer.assign(

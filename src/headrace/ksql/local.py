@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from headrace.core.errors import StateError
@@ -53,7 +53,13 @@ class LocalRunner:
     def errors(self, query_id: str) -> list[QueryError]:
         return list(self._queries[query_id].errors)
 
-    def look_up(self, query_id: str, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
+    def look_up(
+        self,
+        query_id: str,
+        store: str,
+        find: Callable[[Any], Iterable[T]],
+        keys: Sequence[Any] | None = None,
+    ) -> list[T]:
         running = self._queries.get(query_id)
         if running is None:
             raise StateError(f"Query {query_id} isn't running.")

@@ -33,7 +33,7 @@ def pull_table(pull: PullQuery, runner: Runner) -> ResultStream[Row]:
     query = pull.materialized_by
     assert query is not None, "the source is a table"
     assert query.materialization is not None, "planning refuses tables that have no store"
-    found = runner.look_up(query.id, query.materialization.store, pull.answer)
+    found = runner.look_up(query.id, query.materialization.store, pull.answer, pull.keys)
     rows: ResultStream[Row] = ResultStream(capacity=len(found) + 1)
     for values in islice(found, pull.limit):
         rows.put(Row(values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeVar
@@ -59,9 +59,16 @@ class Runner(Protocol):
         """What the query failed with, the last of them."""
         ...
 
-    def look_up(self, query_id: str, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
-        """What `find` finds in a store of a query, partition by partition. Raises HeadraceError
-        if the query isn't running now."""
+    def look_up(
+        self,
+        query_id: str,
+        store: str,
+        find: Callable[[Any], Iterable[T]],
+        keys: Sequence[Any] | None = None,
+    ) -> list[T]:
+        """What `find` finds in a store of a query, partition by partition. If there is something in
+        the one where a single key belongs, others need not be asked. Raises HeadraceError if the
+        query isn't running now."""
         ...
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -77,11 +77,17 @@ class SparkRunner:
     def errors(self, query_id: str) -> list[QueryError]:
         return list(self._queries[query_id].errors)
 
-    def look_up(self, query_id: str, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
+    def look_up(
+        self,
+        query_id: str,
+        store: str,
+        find: Callable[[Any], Iterable[T]],
+        keys: Sequence[Any] | None = None,
+    ) -> list[T]:
         application = self._queries.get(query_id)
         if application is None:
             raise StateError(f"Query {query_id} isn't running here.")
-        return application.look_up(store, find)
+        return application.look_up(store, find, keys)
 
     def session(self) -> SparkSession:
         """The one that all applications share."""
@@ -156,15 +162,24 @@ class _Application:
             if self._streams is not None:
                 self._streams.resume()
 
-    def look_up(self, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
+    def look_up(
+        self, store: str, find: Callable[[Any], Iterable[T]], keys: Sequence[Any] | None
+    ) -> list[T]:
         streams = self._streams
         if streams is None or streams.state is not State.RUNNING:
             raise StateError(
                 f"Query {self._query.id} isn't ready to answer: it is starting, or its state is "
                 "being restored. Try again."
             )
+        state = streams.local_state()
+        partitions = dict(state.partitions(store))
         found: list[T] = []
-        for partition in streams.local_state().partitions(store).values():
+        if keys is not None and len(keys) == 1:
+            # Who has written the topic may have had another idea of where the key belongs.
+            likely = partitions.pop(state.partition_of(store, keys[0]))
+            if found := likely.read(lambda opened: list(find(opened))):
+                return found
+        for partition in partitions.values():
             found += partition.read(lambda opened: list(find(opened)))
         return found
 

@@ -11,7 +11,7 @@ from headrace.sql.errors import SqlError, StatementError, underlined
 from headrace.sql.formats import SchemaRegistry
 from headrace.sql.functions.registry import FunctionRegistry, builtin_functions
 from headrace.sql.metastore import Metastore
-from headrace.sql.pull.planner import plan_pull
+from headrace.sql.pull.plans import PullPlans
 from headrace.sql.pull.query import PullQuery
 from headrace.sql.push.planner import plan_push
 from headrace.sql.push.query import PushQuery
@@ -67,6 +67,7 @@ class Engine:
             registrar or registry,
             functions or builtin_functions(),
         )
+        self._pull_plans = PullPlans()
 
     @property
     def metastore(self) -> Metastore:
@@ -119,6 +120,7 @@ class Engine:
                 f"Cannot terminate query '{query_id}' because it is linked to a source table."
             )
         del self._session.queries[query_id]
+        self._pull_plans.forget()
 
     def pull(
         self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
@@ -127,7 +129,9 @@ class Engine:
         answered."""
 
         def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PullQuery:
-            return plan_pull(session, statement.query, "pull")
+            # Settings of one statement are no part of a plan that is kept.
+            plans = PullPlans() if overrides else self._pull_plans
+            return plans.plan(session, statement.query)
 
         return self._run(plan, parsed, overrides)
 
@@ -152,6 +156,7 @@ class Engine:
         handler = _HANDLERS.get(type(parsed.statement))
         if handler is None:
             raise StatementError("The engine has nothing to do for this statement.", parsed.text)
+        self._pull_plans.forget()
         return self._run(handler, parsed, overrides)
 
     def _run(

@@ -60,6 +60,41 @@ def test_conditions(condition: str, expected: list[str]) -> None:
     assert [row[0] for row in rows] == expected
 
 
+def test_queries_that_differ_in_the_key_are_planned_once() -> None:
+    engine = engine_with(f"{ALL} {COUNTS}")
+    sql = "SELECT c FROM counts WHERE id = '{}';"
+    first, second = (engine.pull(parse(sql.format(key))[0]) for key in "ab")
+    assert (first.keys, second.keys) == ((("a",),), (("b",),))
+    assert first.result is second.result
+    assert engine.pull(parse(f"{sql[:-1].format('a')} LIMIT 1;")[0]).limit == 1
+    for statement in parse("DROP TABLE counts;" + COUNTS.replace("COUNT(*)", "SUM(n)")):
+        engine.execute(statement)
+    changed = engine.pull(parse(sql.format("a"))[0])
+    assert [str(column) for column in (*first.columns, *changed.columns)] == [
+        "`C` BIGINT",
+        "`C` INTEGER",
+    ]
+    for query_id in list(engine.queries):
+        engine.terminate(query_id)
+    with pytest.raises(StatementError, match="isn't queryable"):
+        engine.pull(parse(sql.format("a"))[0])
+
+
+def test_keys_that_are_cast_are_planned_each_time() -> None:
+    engine = engine_with()
+    numbered = (
+        "CREATE STREAM numbered (k DOUBLE KEY, n INT)"
+        " WITH (kafka_topic='numbered', partitions=1, value_format='JSON', key_format='JSON');"
+        "CREATE TABLE numbers AS SELECT k, COUNT(*) AS c FROM numbered GROUP BY k;"
+    )
+    for statement in parse(numbered):
+        engine.execute(statement)
+    for number in (1, 2):
+        keys = engine.pull(parse(f"SELECT c FROM numbers WHERE k = {number};")[0]).keys
+        assert keys is not None
+        assert repr(keys[0][0]) == f"{number}.0"
+
+
 def test_what_is_selected() -> None:
     query = "SELECT c * 2 AS d, *, rowtime FROM counts WHERE id = 'a';"
     assert answers(COUNTS, query) == [[(4, "a", 2, 4, 1_500)]]

@@ -15,6 +15,7 @@ from hypercorn.typing import ASGIFramework
 
 from headrace.core.errors import ConfigError
 from headrace.http.listening import bound, check_certificate, is_loopback, url
+from headrace.http.loop import event_loop
 from headrace.ksql.http.access import Access
 from headrace.ksql.http.gate import Gate
 from headrace.ksql.http.routes import Routes
@@ -57,7 +58,7 @@ class HttpServer:
         self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
         self._gate = Gate(self._routes.app(), access)
         self._config = self._configuration(certificate)
-        self._loop = asyncio.new_event_loop()
+        self._loop = event_loop()
         self._stop = asyncio.Event()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ksql-http", daemon=True)

@@ -104,7 +104,7 @@ class _PullPlan:
             keys,
             _starts(where),
             self.query.limit,
-            self._result(selected, where),
+            self._result(selected, None if _is_said_by(keys, where) else where),
         )
 
     # What is selected
@@ -241,6 +241,11 @@ _SCAN_HELP = (
     "* FROM X WHERE <key-column> = Y;`, or is allowed to read whole tables: "
     f"SET '{TABLE_SCANS}'='true';"
 )
+
+
+def _is_said_by(keys: Sequence[Any] | None, where: Expression | None) -> bool:
+    """Whether all rows of the keys that were found in a condition meet it."""
+    return keys is not None and isinstance(where, Comparison)
 
 
 def _extender(source: DataSource) -> Callable[[Found], tuple[Any, ...]]:
