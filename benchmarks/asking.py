@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import itertools
+import socket
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -34,92 +36,95 @@ class Latencies:
 
 
 class Connection:
-    """One that is kept, and makes one request after the other."""
+    """One that is kept, and makes one request after the other. It does little more than write and
+    read: who asks is on the same machine, and takes as little of it as can be."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def open(cls, address: str) -> Connection:
+    def __init__(self, address: str) -> None:
         parts = urlsplit(address)
-        return cls(*await asyncio.open_connection(parts.hostname, parts.port))
+        self._socket = socket.create_connection((parts.hostname, parts.port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._read = b""
 
-    async def get(self, path: str, tag: str = "") -> tuple[int, dict[str, str]]:
+    def get(self, path: str, tag: str = "") -> tuple[int, dict[str, str]]:
         """The status, and the headers with the size of the whole as `size`."""
         known = f"If-None-Match: {tag}\r\n" if tag else ""
-        status, headers, _ = await self._ask(f"GET {path} HTTP/1.1\r\n{known}", b"")
+        status, headers, _ = self._ask(f"GET {path} HTTP/1.1\r\n{known}", b"")
         return status, headers
 
-    async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
+    def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """The status, and what was answered."""
         said = "Accept: application/json\r\nContent-Type: application/json\r\n"
         first = f"POST {path} HTTP/1.1\r\nContent-Length: {len(body)}\r\n{said}"
-        status, _, answer = await self._ask(first, body)
+        status, _, answer = self._ask(first, body)
         return status, answer
 
-    async def _ask(self, first: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        self._writer.write(f"{first}Host: localhost\r\n\r\n".encode() + body)
-        head = await self._reader.readuntil(b"\r\n\r\n")
+    def close(self) -> None:
+        self._socket.close()
+
+    def _ask(self, first: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        self._socket.sendall(f"{first}Host: localhost\r\n\r\n".encode() + body)
+        head = self._until(b"\r\n\r\n")
         line, *lines = head.decode().strip().split("\r\n")
         headers = dict(each.lower().split(": ", 1) for each in lines)
         if headers.get("transfer-encoding") == "chunked":
-            answer = await self._chunks()
+            answer = self._chunks()
         else:
-            answer = await self._reader.readexactly(int(headers.get("content-length", 0)))
+            answer = self._exactly(int(headers.get("content-length", 0)))
         headers["size"] = str(len(head) + len(answer))
         return int(line.split()[1]), headers, answer
 
-    async def _chunks(self) -> bytes:
+    def _chunks(self) -> bytes:
         found = b""
         while True:
-            size = int(await self._reader.readuntil(b"\r\n"), 16)
-            found += (await self._reader.readexactly(size + 2))[:-2]
+            size = int(self._until(b"\r\n"), 16)
+            found += self._exactly(size + 2)[:-2]
             if not size:
                 return found
 
-    async def close(self) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
+    def _until(self, mark: bytes) -> bytes:
+        while mark not in self._read:
+            self._receive()
+        return self._exactly(self._read.index(mark) + len(mark))
+
+    def _exactly(self, size: int) -> bytes:
+        while len(self._read) < size:
+            self._receive()
+        found, self._read = self._read[:size], self._read[size:]
+        return found
+
+    def _receive(self) -> None:
+        more = self._socket.recv(65536)
+        if not more:
+            raise ConnectionError("The server has closed the connection.")
+        self._read += more
 
 
-async def at_rate(
-    address: str,
-    rate: int,
-    go_on: Callable[[float], bool],
-    ask: Callable[[Connection], Awaitable[bool]],
+def at_rate(
+    address: str, rate: int, go_on: Callable[[float], bool], ask: Callable[[Connection], bool]
 ) -> tuple[list[float], int, float]:
     """How long requests took, how many failed, and over which time they were made. The time of one
     begins when it was due, so that one that waits for another is not left out."""
-    free: asyncio.Queue[Connection] = asyncio.Queue()
-    for _ in range(_CONNECTIONS):
-        free.put_nowait(await Connection.open(address))
     took: list[float] = []
-    failed = 0
-
-    async def asked(due: float) -> None:
-        nonlocal failed
-        connection = await free.get()
-        try:
-            failed += not await ask(connection)
-        finally:
-            free.put_nowait(connection)
-        took.append(time.perf_counter() - due)
-
+    failed: list[int] = []
+    numbers = itertools.count()
     began = time.perf_counter()
-    tasks = set()
-    number = 0
-    while go_on(time.perf_counter() - began):
-        due = began + number / rate
-        wait = due - time.perf_counter()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        task = asyncio.create_task(asked(due))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        number += 1
-    spent = time.perf_counter() - began
-    await asyncio.gather(*tasks)
-    while not free.empty():
-        await free.get_nowait().close()
-    return took, failed, spent
+
+    def client() -> None:
+        connection = Connection(address)
+        while True:
+            due = began + next(numbers) / rate
+            wait = due - time.perf_counter()
+            if wait > 0:
+                time.sleep(wait)
+            if not go_on(time.perf_counter() - began):
+                connection.close()
+                return
+            failed.append(not ask(connection))
+            took.append(time.perf_counter() - due)
+
+    clients = [threading.Thread(target=client) for _ in range(_CONNECTIONS)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    return took, sum(failed), time.perf_counter() - began

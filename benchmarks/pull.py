@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import socket
 import subprocess
@@ -46,12 +45,12 @@ def pull_latencies(rate: int, seconds: float, keys: int) -> Latencies:
 def _asked(address: str, rate: int, keys: int, seconds: float) -> Latencies:
     chance = random.Random(6)
 
-    async def ask(connection: Connection) -> bool:
+    def ask(connection: Connection) -> bool:
         sql = f"SELECT n FROM counts WHERE name = 'u{chance.randrange(keys)}';"
-        status, answer = await connection.post("/query-stream", orjson.dumps({"sql": sql}))
+        status, answer = connection.post("/query-stream", orjson.dumps({"sql": sql}))
         return status == 200 and len(orjson.loads(answer)) == 2  # the header, and the row
 
-    return Latencies.of(*asyncio.run(at_rate(address, rate, lambda spent: spent < seconds, ask)))
+    return Latencies.of(*at_rate(address, rate, lambda spent: spent < seconds, ask))
 
 
 @contextmanager

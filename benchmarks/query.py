@@ -19,7 +19,6 @@ processes have the usual priority.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import multiprocessing
 import random
@@ -95,7 +94,7 @@ class Bench:
                     with self._asking(streams, options.seconds) as at_rest:
                         idle = at_rest()
                     gets = self._gets(streams)
-                    size = asyncio.run(_polled(streams.server_address or "", options.seconds))
+                    size = _polled(streams.server_address or "", options.seconds)
         best = min(busy, key=lambda each: each.p99)
         loss = 100 * (1 - max(asked) / max(quiet))
         return Figures(
@@ -172,30 +171,30 @@ class Bench:
 
 def _ask(pipe: Any, address: str, rate: int, keys: int, seconds: float | None) -> None:
     pipe.send("ready")
-    pipe.send(asyncio.run(_lookups(pipe, address, rate, keys, seconds)))
+    pipe.send(_lookups(pipe, address, rate, keys, seconds))
 
 
-async def _lookups(
+def _lookups(
     pipe: Any, address: str, rate: int, keys: int, seconds: float | None
 ) -> tuple[list[float], int, float]:
     """For some time, or until the pipe says that it is enough."""
     chance = random.Random(6)
 
-    async def ask(connection: Connection) -> bool:
+    def ask(connection: Connection) -> bool:
         key = f"u{chance.randrange(keys)}"
-        status, _ = await connection.get(f"/v1/stores/counts/value?key={key}")
+        status, _ = connection.get(f"/v1/stores/counts/value?key={key}")
         return status in (200, 404)  # 404: a key that no committed batch has seen yet
 
     def go_on(spent: float) -> bool:
         return not pipe.poll() if seconds is None else spent < seconds
 
-    return await at_rate(address, rate, go_on, ask)
+    return at_rate(address, rate, go_on, ask)
 
 
-async def _polled(address: str, seconds: float) -> float:
+def _polled(address: str, seconds: float) -> float:
     """Bytes a second that an open console is sent: it asks for these, and says what it knows."""
     every_s = {path: int(pause) / 1000 for path, pause in _POLL.findall(_CONSOLE.read_text())}
-    connection = await Connection.open(address)
+    connection = Connection(address)
     due = dict.fromkeys(every_s, 0.0)
     tags = dict.fromkeys(every_s, "")
     size = 0
@@ -203,12 +202,12 @@ async def _polled(address: str, seconds: float) -> float:
     while (now := time.monotonic() - began) < seconds:
         for path, at in due.items():
             if at <= now:
-                _, headers = await connection.get(path, tags[path])
+                _, headers = connection.get(path, tags[path])
                 size += int(headers["size"])
                 tags[path] = headers.get("etag", "")
                 due[path] = at + every_s[path]
-        await asyncio.sleep(0.05)
-    await connection.close()
+        time.sleep(0.05)
+    connection.close()
     return size / seconds
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 from contextlib import closing
 from pathlib import Path
@@ -25,8 +24,8 @@ def test_a_server_is_asked_at_the_rate(tmp_path: Path) -> None:
     streams.config = StreamsConfig({**streams.config.given(), "application.server": ":0"})
     ours, theirs = multiprocessing.Pipe()
     with closing(Service(streams)) as service, closing(ours), closing(theirs):
-        took, failed, spent = asyncio.run(query._lookups(theirs, service.address, 100, 5, 0.5))
-        polled = asyncio.run(query._polled(service.address, 0.3))
+        took, failed, spent = query._lookups(theirs, service.address, 100, 5, 0.5)
+        polled = query._polled(service.address, 0.3)
     assert failed == 0
     assert spent >= 0.5
     assert 1 <= len(took) <= 100 * spent + 1

@@ -8,19 +8,18 @@ from collections.abc import Mapping
 
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TopicPartition
+from headrace.engine.clients import Clients
 from headrace.engine.plan import Plan
-from headrace.kafka.admin import Admin
-from headrace.kafka.settings import ClientSettings
 from headrace.state.directory import StateDirectory
 
 
 class Housekeeping:
     """Does what is due. Positions are those that are committed."""
 
-    def __init__(self, config: StreamsConfig, settings: ClientSettings) -> None:
+    def __init__(self, config: StreamsConfig, clients: Clients) -> None:
         self._purge_every_s = config["repartition.purge.interval.ms"] / 1000
         self._cleanup_delay_ms = config["state.cleanup.delay.ms"]
-        self._admin = Admin(settings)
+        self._clients = clients
         self._directory = StateDirectory.of(config)
         self._purged_at = time.monotonic()
         self._purged: dict[TopicPartition, int] = {}
@@ -37,7 +36,7 @@ class Housekeeping:
             if part.topic in internal and offset > self._purged.get(part, 0)
         }
         if behind:
-            self._admin.delete_records(behind)
+            self._clients.admin.delete_records(behind)
             self._purged.update(behind)
         keep = {str(task.id) for task in plan.tasks} | {"global"}
         self._directory.remove_unused(keep, self._cleanup_delay_ms)

@@ -95,7 +95,7 @@ class Supervision:
         self._closing = threading.Event()
         self._resumed = threading.Event()
         self._resumed.set()
-        self._housekeeping = Housekeeping(config, self._clients.settings)
+        self._housekeeping = Housekeeping(config, self._clients)
         self._claimed_at = 0.0
         self._replan = False
         self._batch_error: Exception | None = None

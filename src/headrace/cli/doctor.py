@@ -11,6 +11,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -212,7 +213,8 @@ def _cluster_id(servers: str) -> str:
     from headrace.kafka.settings import ClientSettings
 
     settings = ClientSettings(as_client(StreamsConfig({"bootstrap.servers": servers})))
-    return Admin(settings, timeout_s=_PATIENCE_S).cluster_id()
+    with closing(Admin(settings, timeout_s=_PATIENCE_S)) as admin:
+        return admin.cluster_id()
 
 
 def _show(finding: Finding) -> None:

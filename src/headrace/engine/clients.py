@@ -5,9 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from headrace.core.errors import BrokerError, StreamsError
+from headrace.kafka.admin import Admin
 from headrace.kafka.changelog import ChangelogReader, PartitionReader
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
+
+_PATIENCE_S = 30.0
+"""Who starts an application with a wrong address wants to know soon."""
 
 
 class Clients:
@@ -15,6 +19,10 @@ class Clients:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
+
+    @cached_property
+    def admin(self) -> Admin:
+        return Admin(self.settings, timeout_s=min(_PATIENCE_S, self.settings.timeout_s()))
 
     @cached_property
     def group(self) -> GroupReader:
@@ -42,6 +50,6 @@ class Clients:
         )
 
     def close(self) -> None:
-        for client in ("group", "changelogs", "reader"):
+        for client in ("admin", "group", "changelogs", "reader"):
             if client in self.__dict__:
                 self.__dict__.pop(client).close()

@@ -16,7 +16,6 @@ from headrace.engine.claim import Claim
 from headrace.engine.clients import Clients
 from headrace.engine.plan import Plan, full_name, plan_tasks
 from headrace.engine.thread import make_producer
-from headrace.kafka.admin import Admin
 from headrace.kafka.internal_topics import InternalTopics
 from headrace.kafka.positions import Position
 from headrace.kafka.resets import out_of_range, starting_offsets
@@ -29,9 +28,6 @@ _SESSION_S = 60.0
 """Kafka Streams' session.timeout.ms is 45 seconds."""
 _LOOK_EVERY_S = 0.5
 
-_PATIENCE_S = 30.0
-"""Who starts an application with a wrong address wants to know soon."""
-
 
 class Launch:
     """Turns a topology into a plan, and claims the application for it."""
@@ -40,14 +36,12 @@ class Launch:
         self._topology = topology
         self._config = config
         self._clients = clients
-        timeout_s = min(_PATIENCE_S, clients.settings.timeout_s())
-        self._admin = Admin(clients.settings, timeout_s=timeout_s)
 
     def plan(self, cores: int) -> Plan:
         """Make the internal topics, or check those that are there, and plan the tasks."""
-        topics = InternalTopics(self._topology, self._config, self._admin)
+        topics = InternalTopics(self._topology, self._config, self._clients.admin)
         topics.ensure()
-        known = self._admin.describe(topics.all_names() | self._sink_topics())
+        known = self._clients.admin.describe(topics.all_names() | self._sink_topics())
         tasks, global_task = plan_tasks(self._topology, self._config, topics)
         threads = self._config["num.stream.threads"] or cores
         return Plan(
@@ -66,8 +60,8 @@ class Launch:
 
         Raises what is wrong if it can't be gone on with.
         """
-        topics = InternalTopics(self._topology, self._config, self._admin)
-        found = self._admin.describe(plan.topic_ids)
+        topics = InternalTopics(self._topology, self._config, self._clients.admin)
+        found = self._clients.admin.describe(plan.topic_ids)
         internal = {topic.name for topic in topics.planned}
         changed = {
             name
@@ -89,14 +83,14 @@ class Launch:
         group = self._config.application_id
         deadline = time.monotonic() + _SESSION_S
         waits = False
-        while (members := self._admin.group_members(group)) and time.monotonic() < deadline:
+        while (members := self._clients.admin.group_members(group)) and time.monotonic() < deadline:
             if not waits:
                 who = ", ".join(sorted(set(members)))
                 log.warning("Waiting for the session of %s in consumer group %s to end", who, group)
                 waits = True
             if closing.wait(_LOOK_EVERY_S):
                 break
-        self._admin.check_group_is_free(group)
+        self._clients.admin.check_group_is_free(group)
 
     def claim(self, plan: Plan) -> dict[TopicPartition, int]:
         """Shut out earlier runs, and find where each input goes on.

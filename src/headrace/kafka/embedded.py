@@ -138,6 +138,7 @@ class EmbeddedKafka:
 
     def stop(self) -> None:
         """Stop all brokers. Data in a directory that was given stays."""
+        self._admin_client = None
         # What doesn't stay needs no order.
         if self._given or self._writes_archive:
             self._end(self._processes, SIGTERM)
@@ -145,9 +146,9 @@ class EmbeddedKafka:
 
     def kill(self) -> None:
         """Like `stop`, but as kill -9 does it."""
+        self._admin_client = None  # first: librdkafka may never let go of a broker that is gone
         self._end(self._processes, SIGKILL)
         self._processes = {}
-        self._admin_client = None
         if self._cluster is not None:
             self._cluster.release()
             self._cluster = None
