@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,12 +20,12 @@ from headrace.server.problems import MEDIA_TYPE, ProblemError, problem_of
 
 log = logging.getLogger("headrace.server")
 
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -60,9 +60,9 @@ class Gate:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                headers = message["headers"]
+                given = {name for name, _ in headers}
+                message["headers"] = headers + [each for each in _HEADERS if each[0] not in given]
             await send(message)
 
         try:

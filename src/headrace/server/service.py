@@ -17,6 +17,7 @@ from headrace.kafka.settings import ClientSettings
 from headrace.server.application import Application
 from headrace.server.dead_letters import ReadTopic
 from headrace.server.gate import Access
+from headrace.server.joined_writes import Protocol
 from headrace.server.web import web
 
 log = logging.getLogger("headrace.server")
@@ -40,7 +41,7 @@ class Service:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 web(application, access, _reader(config)),
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
