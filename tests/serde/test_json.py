@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from headrace import serdes
 from headrace.core.errors import ArgumentError, SerializationError
-from headrace.serde.json import skimmed
 
 Cents = NewType("Cents", int)
 
@@ -223,32 +222,37 @@ _CHANGES = st.lists(st.tuples(st.integers(0, len(_JSON) - 1), st.integers(0, 255
 
 
 @given(_CHANGES)
-def test_what_is_not_json_is_not_skimmed_either(changes: list[tuple[int, int]]) -> None:
+def test_what_is_not_json_does_not_pass_the_check(changes: list[tuple[int, int]]) -> None:
     data = bytearray(_JSON)
     for position, byte in changes:
         data[position] = byte
     read = serdes.json().deserialize
-    skim = skimmed(read)
+    check = serdes.json().check
+    assert check is not None
     try:
         expected = read(bytes(data))
     except ValueError as error:
         if "infinity" not in str(error):
             with pytest.raises(ValueError, match=re.escape(str(error))):
-                skim(bytes(data))
+                check(bytes(data))
     else:
-        assert (skim(bytes(data)) is None) == (expected is None)
+        assert (check(bytes(data)) is None) == (expected is None)
 
 
 @pytest.mark.parametrize("data", [b"null", b" null ", b"1", b'"x"', b"[]", '{"ü":1}'.encode()])
-def test_null_is_seen_when_skimming(data: bytes) -> None:
+def test_null_is_seen_when_checking(data: bytes) -> None:
     read = serdes.json().deserialize
-    assert (skimmed(read)(data) is None) == (read(data) is None)
+    check = serdes.json().check
+    assert check is not None
+    assert (check(data) is None) == (read(data) is None)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"a":"\xff"}', b'{"a":"\\ud800"}', b'{"a":01}'])
-def test_errors_are_the_same_when_skimming(data: bytes) -> None:
+def test_errors_are_the_same_when_checking(data: bytes) -> None:
     read = serdes.json().deserialize
+    check = serdes.json().check
+    assert check is not None
     with pytest.raises(ValueError, match=r".") as expected:
         read(data)
     with pytest.raises(ValueError, match=re.escape(str(expected.value))):
-        skimmed(read)(data)
+        check(data)

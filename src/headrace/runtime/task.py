@@ -44,7 +44,8 @@ from headrace.runtime.stores import (
 )
 from headrace.runtime.stores.metered import StoreMetering
 from headrace.runtime.wiring import Wiring
-from headrace.serde.json import skimmed, unread
+from headrace.serde.json import unread
+from headrace.serde.serde import Serde
 from headrace.topology.nodes import ProcessorNode, SourceNode
 from headrace.topology.operators import count_up
 from headrace.topology.processor import PunctuationType
@@ -414,8 +415,7 @@ class StreamTask:
             raise StreamsError(f"Source {name} can't start: {error}") from error
         read_value = value_serde.deserialize
         if self._is_only_counted(name):
-            shortened = unread if self._is_internal(spec) else skimmed
-            read_value = shortened(read_value)
+            read_value = self._checking(spec, value_serde)
         extractor = spec.timestamp_extractor or self._spec.config["default.timestamp.extractor"]
         if self._is_internal(spec):
             extractor = None
@@ -431,6 +431,12 @@ class StreamTask:
             self.context,
             self._failures,
         )
+
+    def _checking(self, source: SourceNode, serde: Serde[Any]) -> Callable[[bytes], Any]:
+        """Reads values that nobody looks at."""
+        if self._is_internal(source):
+            return unread(serde.deserialize)
+        return getattr(serde, "check", None) or serde.deserialize
 
     def _is_internal(self, source: SourceNode) -> bool:
         return any(topic in self._spec.topology.internal_topics for topic in source.topics)

@@ -37,7 +37,7 @@ def json(type: Any = None) -> Serde[Any]:
     """
     if type is None:
         # Nothing around what is called for every record: its errors are clear as they are.
-        return Serde(_write, orjson.loads)
+        return Serde(_write, orjson.loads, check=_check)
     if not isinstance(type, Hashable):
         raise unsupported(type)
     decoder(type)  # a type that can't be decoded raises here
@@ -51,19 +51,14 @@ def is_json(serde: Serde[Any]) -> bool:
     return read is orjson.loads or getattr(read, "func", None) in (_read_typed, _read_model)
 
 
-def skimmed(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """The same for values that nobody looks at, but for None. It is still an error if they aren't
-    JSON; a number may be too large."""
-    return _skimmed if deserialize is orjson.loads else deserialize
+_skim = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-_check = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-def _skimmed(data: bytes) -> Any:
+def _check(data: bytes) -> Any:
+    """That it is JSON. A number may be too large."""
     if data[:1] == b"{" and data.isascii():  # what isn't, may not be UTF-8
         try:
-            _check(data)
+            _skim(data)
         except msgspec.DecodeError:
             return orjson.loads(data)  # which says what is wrong
         return data
@@ -79,9 +74,14 @@ def _present(data: bytes) -> Any:
     return None if data == b"null" else data
 
 
+compact = b"".join
+"""`compact((b"", orjson.dumps(…)))` copies: what orjson makes takes up 4 KB, however short it is,
+and caches and batches have very many of them."""
+
+
 def _write(value: Any) -> bytes:
     try:
-        return orjson.dumps(value, _plain, orjson.OPT_SORT_KEYS)
+        return compact((b"", orjson.dumps(value, _plain, orjson.OPT_SORT_KEYS)))
     except TypeError as reason:
         raise SerializationError(
             f"{type(value).__name__} can't be written as JSON: {reason.__cause__ or reason}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from struct import Struct, error, pack
@@ -24,6 +25,14 @@ class FixedSizeSerde(Serde[T]):
     """A serde whose bytes always have the same length, which a list then doesn't repeat."""
 
     size: int
+
+
+def without_lookup(serialize: Callable[[T], bytes]) -> Callable[[T], bytes]:
+    """The same function for one process: numbers are written in half the time, by what can't be
+    pickled."""
+    if isinstance(serialize, partial) and serialize.func is pack:
+        return Struct(*serialize.args).pack
+    return serialize
 
 
 def string() -> Serde[str]:

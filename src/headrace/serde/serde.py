@@ -27,6 +27,9 @@ class Serde(Generic[T]):
     immutable: bool = field(default=False, kw_only=True)
     """Nobody changes a value once it is made, nor anything in it: a cache may hand out the same one
     again, rather than read its bytes. For numbers, text and bytes that needn't be said."""
+    check: Callable[[bytes], Any] | None = field(default=None, kw_only=True)
+    """In the place of `deserialize` where nobody looks at values, but for None: raises the same
+    errors, and may give anything else for a value."""
 
 
 def check_serde(serde: Any, what: str) -> None:

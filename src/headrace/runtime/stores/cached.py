@@ -22,6 +22,7 @@ from headrace.runtime.stores.cache import (
 from headrace.runtime.stores.environment import StoreEnvironment
 from headrace.runtime.stores.ordered_map import Item
 from headrace.runtime.stores.store import FlushListener, Store
+from headrace.serde.primitive import without_lookup
 from headrace.topology.stores import StoreSpec
 
 _TIMESTAMP = Struct(">q")
@@ -55,7 +56,8 @@ class CachedStore(Store):
         key_serde = environment.resolve_serde(spec.key_serde, "key")
         value_serde = environment.resolve_serde(spec.value_serde, "value")
         self.serialize_key, self._deserialize_key = key_serde.serialize, key_serde.deserialize
-        self._serialize, self._deserialize = value_serde.serialize, value_serde.deserialize
+        self._serialize = without_lookup(value_serde.serialize)
+        self._deserialize = value_serde.deserialize
         self._shares_values = getattr(value_serde, "immutable", False)
         self.keeps_headers = keeps_headers
         self._listener: FlushListener | None = None

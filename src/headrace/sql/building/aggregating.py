@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from headrace import serdes
 from headrace.dsl import KGroupedStream, KStream, KTable, Materialized, with_key
+from headrace.dsl.aggregations import count_down, zero
+from headrace.serde.serde import Serde
 from headrace.sql.errors import SqlError
 from headrace.sql.expressions import Aggregation, compile_aggregation, projection
 from headrace.sql.plan.steps import AggregateStep, ProjectStep
@@ -17,6 +21,7 @@ from headrace.sql.syntax.ast import (
     TumblingWindow,
     WindowExpression,
 )
+from headrace.topology.operators import count_up
 from headrace.topology.windows import EmitStrategy, SessionWindows, TimeWindows
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ def aggregate(
     stored: Materialized[Any, Any] = Materialized(
         store_name(step),
         key=key,
-        value=build.serdes.state(aggregation.intermediates),
+        value=_state_serde(build, aggregation),
         retention=_retention(step.windows),
     )
     flow = build.flow(step.input)
@@ -60,7 +65,24 @@ def store_name(step: AggregateStep) -> str:
 
 def aggregation_of(build: QueryBuilder, step: AggregateStep) -> Aggregation:
     log = build.log(f"{step.name}-Aggregate")
-    return compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
+    aggregation = compile_aggregation(step.calls, build.typing.scope(step.input.row), log)
+    if not aggregation.counts_rows:
+        return aggregation
+    # Most queries do no more: the state is the number then, and who counts needs no values.
+    return replace(
+        aggregation,
+        initial=zero,
+        add=count_up,
+        undo=count_down,
+        merge=lambda one, other: one + other,
+        results=lambda count: (count,),
+    )
+
+
+def _state_serde(build: QueryBuilder, aggregation: Aggregation) -> Serde[Any]:
+    if aggregation.counts_rows:
+        return serdes.long()
+    return build.serdes.state(aggregation.intermediates)
 
 
 def rows_of(step: AggregateStep, aggregation: Aggregation) -> Callable[[Any, Any], Any]:

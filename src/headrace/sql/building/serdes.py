@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import orjson
 
 from headrace.serde.serde import Serde
@@ -59,7 +60,7 @@ class Serdes:
         every row, and needs no schema registry. Rows of which every value is in JSON what it is in
         Python are arrays."""
         if all(map(_is_plain, types)):
-            return Serde(orjson.dumps, partial(_read_array, len(types)), immutable=True)
+            return Serde(msgspec.json.encode, partial(_read_array, len(types)), immutable=True)
         columns = tuple(Column(f"C{index}", type_) for index, type_ in enumerate(types))
         rows = RowFormat(FormatInfo("JSON"), columns)
         return row_serde(rows, f"{self.application_id}-internal", self.registry)

@@ -21,8 +21,8 @@ from headrace.sql.syntax.ast import ColumnReference, Expression, FunctionCall, L
 from headrace.sql.syntax.formatter import format_expression
 from headrace.sql.types import BIGINT, SqlType
 
-State = tuple[Any, ...]
-"""One state for each call. It is a row of the types in `intermediates`."""
+State = Any
+"""One state for each call: a row of the types in `intermediates`. Who runs it may have another."""
 
 _STATE = "state"
 
@@ -45,6 +45,8 @@ class Aggregation:
     results: Callable[[State], tuple[Any, ...]]
     stream_only: tuple[str, ...]
     """The functions that can't take back what they added, so that they are not for tables."""
+    counts_rows: bool
+    """Whether it is COUNT(*), and nothing else."""
 
 
 def compile_aggregation(calls: Sequence[FunctionCall], scope: Scope, failed: Failed) -> Aggregation:
@@ -72,6 +74,7 @@ def compile_aggregation(calls: Sequence[FunctionCall], scope: Scope, failed: Fai
         _merging(merges) if len(merges) == len(aggregates) else None,
         _results(aggregates),
         tuple(call.name for call, undo in zip(calls, undoes, strict=True) if undo is None),
+        [each.add for each in aggregates] == [count_one] and not calls[0].arguments,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 class Codec(NamedTuple):
     """`serialize(row)` gives bytes, or None for a null that has none; `deserialize(bytes)` a row,
-    or None."""
+    or None; `check(bytes)` does the same where nobody looks at rows."""
 
     serialize: Callable[[Any], Any]
     deserialize: Callable[[bytes], Any]
+    check: Callable[[bytes], Any] | None = None

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
+from headrace.serde.json import compact
 from headrace.sql.formats.codec import Codec
 from headrace.sql.formats.json_encoders import encoder, same
-from headrace.sql.formats.json_reader import json_reader
+from headrace.sql.formats.json_reader import json_readers
 from headrace.sql.formats.registry import SchemaRegistry
 from headrace.sql.formats.shape import RowFormat
 from headrace.sql.schema import Column
@@ -19,7 +20,7 @@ Row = tuple[Any, ...]
 
 def json_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
     """The codec of rows as JSON."""
-    return Codec(json_writer(rows), json_reader(rows))
+    return Codec(json_writer(rows), *json_readers(rows))
 
 
 # Writing
@@ -28,12 +29,11 @@ def json_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> 
 def json_writer(rows: RowFormat) -> Callable[[Row], bytes | None]:
     """The function that writes a row."""
     if rows.is_unwrapped:
-        dumps = orjson.dumps
         encode = encoder(rows.columns[0].type) or same
 
         def write_single(row: Row) -> bytes | None:
             (value,) = row
-            return None if value is None else dumps(encode(value))
+            return None if value is None else compact((b"", orjson.dumps(encode(value))))
 
         return write_single
     return _object_writer(rows.columns)
@@ -41,7 +41,7 @@ def json_writer(rows: RowFormat) -> Callable[[Row], bytes | None]:
 
 def _object_writer(columns: tuple[Column, ...]) -> Callable[[Row], bytes]:
     """A function made for these columns. Its text has numbers in it, and no names of users'."""
-    constants: dict[str, Any] = {"dumps": orjson.dumps}
+    constants: dict[str, Any] = {"dumps": orjson.dumps, "compact": compact}
     members = []
     for index, column in enumerate(columns):
         constants[f"name{index}"] = column.name
@@ -56,7 +56,8 @@ def _object_writer(columns: tuple[Column, ...]) -> Callable[[Row], bytes]:
         members.append(f"name{index}: {value}")
     values = "".join(f"v{index}, " for index in range(len(columns)))
     unpacked = f"({values}) = row" if columns else "() = row"
-    text = f"def write(row):\n    {unpacked}\n    return dumps({{{', '.join(members)}}})\n"
+    written = f'compact((b"", dumps({{{", ".join(members)}}})))'
+    text = f"def write(row):\n    {unpacked}\n    return {written}\n"
     exec(compile(text, "<JSON writer>", "exec"), constants)
     write: Callable[[Row], bytes] = constants["write"]
     return write

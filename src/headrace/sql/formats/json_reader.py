@@ -20,18 +20,22 @@ from headrace.sql.types import STRING, ArrayType, DecimalType, MapType, SqlType,
 Row = tuple[Any, ...]
 
 
-def json_reader(rows: RowFormat) -> Callable[[bytes], Row | None]:
-    """The function that reads a row."""
+Read = Callable[[bytes], "Row | None"]
+
+
+def json_readers(rows: RowFormat) -> tuple[Read, Callable[[bytes], Any]]:
+    """The functions that read a row, and that only check it."""
     parse = _parse_exactly if _has_decimal([c.type for c in rows.columns]) else orjson.loads
     if not rows.is_unwrapped:
-        return _ObjectReader(rows.columns, parse).read
+        reader = _ObjectReader(rows.columns, parse)
+        natural = all(_is_natural(column.type) for column in rows.columns)
+        return reader.read, reader.check if natural else reader.read
     decode = decoder(rows.columns[0].type)
-    return _careful(parse, lambda content: (decode(content),))
+    read = _careful(parse, lambda content: (decode(content),))
+    return read, read
 
 
-def _careful(
-    parse: Callable[[bytes], Any], read: Callable[[Any], Row]
-) -> Callable[[bytes], Row | None]:
+def _careful(parse: Callable[[bytes], Any], read: Callable[[Any], Row]) -> Read:
     """Reads a row of what is in the bytes, if anything is; all that can go wrong is told."""
 
     def read_row(data: bytes) -> Row | None:
@@ -69,6 +73,13 @@ class _ObjectReader:
         try:
             return self._row_of(self._decode(data))
         except Exception:  # It goes wrong again, and then it is told.
+            return self._read_any(data)
+
+    def check(self, data: bytes) -> Any:
+        """The same if all types are natural, without making a row."""
+        try:
+            return self._decode(data)
+        except Exception:
             return self._read_any(data)
 
     def _read_content(self, content: Any) -> Row:

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.sql.formats.catalog import SCHEMA_ID
 from headrace.sql.formats.codec import Codec
 from headrace.sql.formats.json import json_writer
-from headrace.sql.formats.json_reader import json_reader
+from headrace.sql.formats.json_reader import json_readers
 from headrace.sql.formats.json_schema import json_schema, parsed, sql_type
 from headrace.sql.formats.registry import SchemaRegistry, subject
 from headrace.sql.formats.shape import RowFormat
@@ -20,7 +20,7 @@ from headrace.sql.types import StructType
 
 def json_sr_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
     """The codec of rows as JSON with a schema id before it."""
-    read_json = json_reader(rows)
+    read_json, _ = json_readers(rows)
 
     def read(data: bytes) -> tuple[Any, ...] | None:
         schema_id(data)

@@ -41,9 +41,11 @@ def kafka_codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) ->
 # Text is what most keys are, so it has functions of its own, which call no others.
 
 
-def _write_text(row: tuple[Any, ...]) -> bytes | None:
-    value = row[0]
-    return None if value is None else value.encode()
+def _write_text(row: tuple[Any, ...]) -> Any:
+    try:
+        return row[0].encode()
+    except AttributeError:
+        return None
 
 
 def _read_text(data: bytes) -> tuple[Any, ...]:

@@ -40,7 +40,15 @@ def row_serde(rows: RowFormat, topic: str, registry: SchemaRegistry | None = Non
     are read as None: JSON's `null`, and keys that have no columns.
     """
     codec = _codec(rows, topic, registry)
-    return RowSerde(codec.serialize, codec.deserialize, rows, topic, registry, immutable=True)
+    return RowSerde(
+        codec.serialize,
+        codec.deserialize,
+        rows,
+        topic,
+        registry,
+        immutable=True,
+        check=codec.check,
+    )
 
 
 def _codec(rows: RowFormat, topic: str, registry: SchemaRegistry | None) -> Codec:
