@@ -45,7 +45,7 @@ def spark_cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
         spark.stop()  # A process has one Spark: the application would take the other tests'.
     with StandaloneCluster(tmp_path / "cluster", tmp_path / "plan") as cluster:
         yield cluster
-    for pid in _nodes(tmp_path):
+    for pid in node_processes(tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -95,7 +95,7 @@ def test_every_key_is_answered_from_every_node_and_by_a_copy_when_its_host_is_go
 
         restores.starts.clear()
         lost = spark_cluster.home(0)
-        for pid in _nodes(lost):
+        for pid in node_processes(lost):
             os.kill(pid, signal.SIGKILL)
         spark_cluster.kill_worker(0)
         _ask_until_answered(streams.server_address, TIMES, stale=True)
@@ -163,7 +163,7 @@ def _all(address: str) -> dict[str, int]:
         cursor = f"&cursor={page['next']}"
 
 
-def _nodes(home: Path) -> list[int]:
+def node_processes(home: Path) -> list[int]:
     """The processes that serve state directories below a path."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):

@@ -33,6 +33,7 @@ class Application:
     """Stands for KafkaStreams."""
 
     made: ClassVar[list[Application]] = []
+    places = None
     failures: ClassVar[list[Exception]] = []
 
     def __init__(self, topology: Any, config: Any, *, spark: Any = None) -> None:

@@ -369,6 +369,23 @@ def test_sessions(asking: Client) -> None:
     assert [i["key"] for i in found(asking.get(f"{path}?from=1000"))["items"]] == ["carol"]
 
 
+@pytest.mark.parametrize(
+    ("path", "timestamp"),
+    [("counts/entries", 30), ("windows/windows", 30), ("sessions/sessions", None)],
+)
+def test_keys_and_values_as_bytes(asking: Client, path: str, timestamp: int | None) -> None:
+    items = found(asking.get(f"/v1/stores/{path}", raw="true"))["items"]
+    (alice,) = (item for item in items if item["key"] == "YWxpY2U=")
+    assert (alice["value"], alice["timestamp"]) == ("AAAAAAAAAAI=", timestamp)
+
+
+def test_a_value_as_bytes(asking: Client) -> None:
+    count = found(asking.get("/v1/stores/counts/value", key="alice", raw="true"))
+    assert (count["key"], count["value"]) == ("YWxpY2U=", "AAAAAAAAAAI=")
+    version = found(asking.get("/v1/stores/versions/value", key="alice", raw="true"))
+    assert (version["key"], version["value"]) == ("YWxpY2U=", "Yw==")
+
+
 def test_versions(asking: Client) -> None:
     first = {"value": "YQ==", "timestamp": 10, "valid_to": 30}
     second = {"value": "Yw==", "timestamp": 30, "valid_to": None}

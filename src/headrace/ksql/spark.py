@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ from headrace.core.config import StreamsConfig
 from headrace.core.errors import HeadraceError, ProcessingError, SerializationError, StateError
 from headrace.kafka.admin import Admin
 from headrace.kafka.settings import ClientSettings
+from headrace.ksql.cluster_store import ClusterStore
 from headrace.ksql.configuration import service_id, streams_settings
 from headrace.ksql.running import QueryError, QueryState
 from headrace.sql.queries import PersistentQuery
@@ -171,6 +172,9 @@ class _Application:
                 f"Query {self._query.id} isn't ready to answer: it is starting, or its state is "
                 "being restored. Try again."
             )
+        if streams.places is not None:
+            with closing(ClusterStore(streams, store)) as everywhere:
+                return list(find(everywhere))
         state = streams.local_state()
         partitions = dict(state.partitions(store))
         found: list[T] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core.record import ValueAndTimestamp, VersionedRecord
@@ -57,7 +58,7 @@ class Lookups:
             version = versions.get(key) if as_of is None else versions.get_as_of(key, as_of)
             if version is None:
                 raise _no_such_key(name, asked["key"])
-            return Value(key, *version)
+            return Value(*self._told(asked)(key, version[0]), *version[1:])
         if as_of is not None:
             raise bad_request(
                 "bad-parameter", f"Store {name} has no versions, so as_of makes no sense."
@@ -65,7 +66,8 @@ class Lookups:
         found = ReadOnlyTimestampedKeyValueStore[Any](name, partitions).get(key)
         if found is None:
             raise _no_such_key(name, asked["key"])
-        return Value(key, *_plain(found), None)
+        value, timestamp = _plain(found)
+        return Value(*self._told(asked)(key, value), timestamp, None)
 
     def entries(self, asked: Parameters) -> Entries:
         self._able(asked["store"], "entries")
@@ -82,7 +84,12 @@ class Lookups:
                 _descending(asked),
             ),
         )
-        return Entries([Entry(key, *_plain(value)) for key, value in found.items], _next(found))
+        told = self._told(asked)
+        items = []
+        for key, entry in found.items:
+            value, timestamp = _plain(entry)
+            items.append(Entry(*told(key, value), timestamp))
+        return Entries(items, _next(found))
 
     def windows(self, asked: Parameters) -> Windows:
         self._able(asked["store"], "windows")
@@ -93,13 +100,13 @@ class Lookups:
             if key is None
             else KeyWindowScan(key, *times, _descending(asked))
         )
-        return _windows(self._page(asked, scan))
+        return self._windows(asked, scan)
 
     def sessions(self, asked: Parameters) -> Windows:
         self._able(asked["store"], "sessions")
         times = asked["from"], asked["to"]
         scan = SessionScan(*self._keys(asked), *times, _descending(asked))
-        return _windows(self._page(asked, scan))
+        return self._windows(asked, scan)
 
     def versions(self, asked: Parameters) -> Versions:
         self._able(asked["store"], "versions")
@@ -139,6 +146,25 @@ class Lookups:
         cursor = None if asked["cursor"] is None else Cursor.from_text(asked["cursor"])
         return page(scan, partitions, asked["limit"], cursor)
 
+    def _windows(self, asked: Parameters, scan: Scan) -> Windows:
+        found, told = self._page(asked, scan), self._told(asked)
+        items = []
+        for windowed, entry in found.items:
+            value, timestamp = _plain(entry)
+            key, value = told(windowed.key, value)
+            start, end = windowed.window
+            items.append(Window(key, start, end, value, timestamp))
+        return Windows(items, _next(found))
+
+    def _told(self, asked: Parameters) -> Callable[[Any, Any], tuple[Any, Any]]:
+        """How a key and a value are answered."""
+        if asked["raw"] != "true":
+            return lambda key, value: (key, value)
+        value_serde = self._application.topology.stores[asked["store"]].value_serde
+        of_key = self._serde(asked["store"]).serialize
+        of_value = SerdeResolver(self._application.config)(value_serde, "value").serialize
+        return lambda key, value: (of_key(key), None if value is None else of_value(value))
+
     def _serde(self, store: str) -> Serde[Any]:
         spec = self._application.topology.stores[store]
         return SerdeResolver(self._application.config)(spec.key_serde, "key")
@@ -156,16 +182,6 @@ class Lookups:
             None if text is None else self._key(asked, text) for text in (one, low, high)
         )
         return key, first, last
-
-
-def _windows(found: Page) -> Windows:
-    return Windows(
-        [
-            Window(key.key, key.window.start, key.window.end, *_plain(value))
-            for key, value in found.items
-        ],
-        _next(found),
-    )
 
 
 def _plain(value: Any) -> tuple[Any, int | None]:

@@ -30,6 +30,13 @@ _ENCODING = Parameter(
     "bytes that the store has. Else, what is usual for the store: its key_encoding.",
     choices=ENCODINGS,
 )
+_RAW = Parameter(
+    "raw",
+    "Whether keys and values are answered as the bytes that the store's serdes make of them, in "
+    "base64, rather than as JSON.",
+    default="false",
+    choices=("false", "true"),
+)
 _PARTITION = Parameter(
     "partition", "Only this partition of the store.", "integer", maximum=_MOST_PARTITIONS
 )
@@ -71,6 +78,7 @@ _KEYS = (
     Parameter("key_from", "The first of several keys."),
     Parameter("key_to", "The last of several keys."),
     _ENCODING,
+    _RAW,
 )
 
 
@@ -234,6 +242,7 @@ def _lookups(lookups: Lookups | SpreadLookups) -> tuple[Route, ...]:
                 _STORE,
                 _KEY,
                 _ENCODING,
+                _RAW,
                 _PARTITION,
                 _STALE,
                 _ONLY_HERE,
@@ -254,6 +263,7 @@ def _lookups(lookups: Lookups | SpreadLookups) -> tuple[Route, ...]:
                 Parameter("to", "The last key."),
                 Parameter("prefix", "What the bytes of keys begin with: text, or base64."),
                 _ENCODING,
+                _RAW,
                 *_PAGE,
             ),
             problems,

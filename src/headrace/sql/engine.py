@@ -129,9 +129,7 @@ class Engine:
         answered."""
 
         def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PullQuery:
-            # Settings of one statement are no part of a plan that is kept.
-            plans = PullPlans() if overrides else self._pull_plans
-            return plans.plan(session, statement.query)
+            return self._pull_plans.plan(session, statement.query, overrides or {})
 
         return self._run(plan, parsed, overrides)
 

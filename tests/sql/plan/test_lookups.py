@@ -67,6 +67,8 @@ def test_queries_that_differ_in_the_key_are_planned_once() -> None:
     assert (first.keys, second.keys) == ((("a",),), (("b",),))
     assert first.result is second.result
     assert engine.pull(parse(f"{sql[:-1].format('a')} LIMIT 1;")[0]).limit == 1
+    other = engine.pull(parse(sql.format("a"))[0], {"ksql.query.pull.table.scan.enabled": "false"})
+    assert other.result is not first.result
     for statement in parse("DROP TABLE counts;" + COUNTS.replace("COUNT(*)", "SUM(n)")):
         engine.execute(statement)
     changed = engine.pull(parse(sql.format("a"))[0])

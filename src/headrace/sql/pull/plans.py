@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from headrace.sql.pull.planner import plan_pull
 from headrace.sql.pull.query import PullQuery
@@ -20,13 +21,14 @@ class PullPlans:
     def __init__(self) -> None:
         self._known: dict[Hashable, PullQuery] = {}
 
-    def plan(self, session: Session, query: Query) -> PullQuery:
-        """Raises SqlError if it can't be answered."""
+    def plan(self, session: Session, query: Query, overrides: Mapping[str, Any]) -> PullQuery:
+        """`overrides` are the settings that are made for the query alone. Raises SqlError if it
+        can't be answered."""
         literal = _compared_with(query)
         if literal is None:
             return plan_pull(session, query, "pull")
         key = ((literal.value,),)
-        shape = _without_literal(query)
+        shape = (_without_literal(query), repr(overrides))
         known = self._known.get(shape)
         if known is not None:
             return replace(known, keys=key)
