@@ -171,6 +171,20 @@ def test_aggregations() -> None:
     assert aggregation.stream_only == ()
 
 
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (["COUNT(*)"], True),
+        (["COUNT(S)"], False),
+        (["COUNT(*)", "SUM(I)"], False),
+        (["AVG(D)"], False),
+    ],
+)
+def test_whether_rows_are_counted_and_nothing_else(calls: list[str], expected: bool) -> None:
+    aggregation = compile_aggregation([*map(call, calls)], scope_of(COLUMNS), Failures())
+    assert aggregation.counts_rows is expected
+
+
 def test_aggregates_only_for_streams() -> None:
     scope = scope_of(COLUMNS)
     aggregation = compile_aggregation([call("MAX(I)"), call("COUNT(S)")], scope, Failures())

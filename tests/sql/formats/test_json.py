@@ -162,19 +162,34 @@ _OBJECTS = st.dictionaries(
 def test_what_was_read_before_makes_no_difference(objects: list[dict[str, Any]]) -> None:
     """The reader expects objects to look like earlier ones."""
     experienced = row_serde(values_of("JSON", _COLUMNS), "topic")
-
-    def outcome(serde: Any, data: bytes) -> Any:
-        try:
-            return serde.deserialize(data)
-        except (SerializationError, ArithmeticError) as error:
-            return str(error)
-
     for each in objects:
         data = orjson.dumps(each)
         fresh = row_serde(values_of("JSON", _COLUMNS), "topic")
-        expected = outcome(fresh, data)
-        assert repr(outcome(experienced, data)) == repr(expected)
-        assert repr(outcome(fresh, data)) == repr(expected)
+        expected = outcome(fresh.deserialize, data)
+        assert repr(outcome(experienced.deserialize, data)) == repr(expected)
+        assert repr(outcome(fresh.deserialize, data)) == repr(expected)
+
+
+def outcome(read: Any, data: bytes) -> Any:
+    try:
+        return read(data)
+    except (SerializationError, ArithmeticError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("columns", ["A INT, B STRING, C DOUBLE", "A INT, D DECIMAL(4,2)"])
+@given(st.lists(_OBJECTS | st.none(), max_size=8))
+def test_what_can_not_be_read_does_not_pass_the_check(
+    columns: str, objects: list[dict[str, Any] | None]
+) -> None:
+    serde = row_serde(values_of("JSON", columns), "topic")
+    assert serde.check is not None
+    for each in objects:
+        data = orjson.dumps(each)
+        expected = outcome(row_serde(values_of("JSON", columns), "topic").deserialize, data)
+        found = outcome(serde.check, data)
+        assert (found is None) == (expected is None)
+        assert found == expected or not isinstance(expected, str)
 
 
 def test_columns_that_differ_in_case_only() -> None:

@@ -29,7 +29,7 @@ def json_readers(rows: RowFormat) -> tuple[Read, Callable[[bytes], Any]]:
     if not rows.is_unwrapped:
         reader = _ObjectReader(rows.columns, parse)
         natural = all(_is_natural(column.type) for column in rows.columns)
-        return reader.read, reader.check if natural else reader.read
+        return reader.read, reader.checking() if natural else reader.read
     decode = decoder(rows.columns[0].type)
     read = _careful(parse, lambda content: (decode(content),))
     return read, read
@@ -75,12 +75,20 @@ class _ObjectReader:
         except Exception:  # It goes wrong again, and then it is told.
             return self._read_any(data)
 
-    def check(self, data: bytes) -> Any:
-        """The same if all types are natural, without making a row."""
-        try:
-            return self._decode(data)
-        except Exception:
-            return self._read_any(data)
+    def checking(self) -> Callable[[bytes], Any]:
+        """A function that does the same without making a row; if all types are natural."""
+        decode = self._decode
+
+        def check(data: bytes) -> Any:
+            nonlocal decode
+            try:
+                return decode(data)
+            except Exception:
+                row = self._read_any(data)
+                decode = self._decode  # it may have learned of another name
+                return row
+
+        return check
 
     def _read_content(self, content: Any) -> Row:
         if type(content) is not dict:
