@@ -106,6 +106,7 @@ def start(
                 f"ksql.service.id={name}_\n"
                 f"ksql.streams.state.dir={tmp_path / f'state-{port}'}\n"
                 "ksql.streams.processing.guarantee=exactly_once_v2\n"
+                "ksql.query.retry.backoff.initial.ms=1000\n"
                 "spark.master=local[2]\n"
             )
             process = Process(config, port)
