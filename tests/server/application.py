@@ -86,6 +86,7 @@ class FakeStreams:
             last_error="It failed in /var/lib/private/state.mdb.",
             positions={part: 3},
             ends={part: 8},
+            lags={part: 5},
             task_records={"0_0": 4},
             task_rates={"0_0": 1.25},
             failures=(

@@ -30,7 +30,8 @@ class FailureSeen:
 @dataclass(frozen=True)
 class Status:
     """A moment of an application. `lag` is how many records were there and not yet processed when
-    it was last looked; None: nobody has looked. `positions` and `ends` are those of the input."""
+    it was last looked; None: nobody has looked. `positions` and `ends` are those of the input, and
+    `lags` what `lag` is made of: the positions go on until it is looked again."""
 
     state: State
     tasks: Mapping[str, TaskReport] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Status:
     last_error: str | None = None
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
     task_records: Mapping[str, int] = field(default_factory=dict)
     task_rates: Mapping[str, float] = field(default_factory=dict)
     failures: tuple[FailureSeen, ...] = ()
@@ -61,6 +63,7 @@ class Progress:
         self.batch_ms = 0.0
         self.lag: int | None = None
         self.ends: dict[TopicPartition, int] = {}
+        self.lags: dict[TopicPartition, int] = {}
         self.task_records: Counter[str] = Counter()
         self.failures: deque[FailureSeen] = deque(maxlen=_FAILURES)
         self._recent: deque[tuple[float, dict[str, int]]] = deque()

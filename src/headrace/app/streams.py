@@ -331,6 +331,7 @@ class KafkaStreams:
             last_error=None if self.error is None else str(self.error),
             positions=dict(progress.positions),
             ends=progress.ends,
+            lags=progress.lags,
             task_records=dict(progress.task_records),
             task_rates=rates,
             failures=tuple(progress.failures),

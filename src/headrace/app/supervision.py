@@ -346,6 +346,7 @@ class Supervision:
                 part: max(0, end - max(known[part], read.get(part, 0)))
                 for part, end in ends.items()
             }
+            self._progress.lags = lags
             self._progress.lag = sum(lags.values())
             self._metrics.lag(lags)
             # Batches read what was committed before them too, and drop it: it must still be there.

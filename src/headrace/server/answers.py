@@ -121,7 +121,7 @@ class Topology:
 @dataclass(frozen=True, slots=True)
 class InputPartition:
     """An input of a task. `position` is the next offset to process, `end` the offset after the last
-    record when somebody last looked; null: not known yet."""
+    record when somebody last looked, and `lag` how far it was behind then; null: not known yet."""
 
     topic: str
     partition: int

@@ -140,8 +140,7 @@ class Overview:
             inputs = []
             for part, source in sorted(task.inputs.items()):
                 at, end = status.positions.get(part), status.ends.get(part)
-                lag = None if at is None or end is None else max(0, end - at)
-                inputs.append(InputPartition(*part, source, at, end, lag))
+                inputs.append(InputPartition(*part, source, at, end, status.lags.get(part)))
             lags = [part.lag for part in inputs if part.lag is not None]
             nodes = [plan.topology.nodes[node] for node in task.nodes]
             stores = (
