@@ -28,6 +28,12 @@ def url(host: str, port: int, *, secure: bool) -> str:
     return f"http{'s' * secure}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def without_port(host: str) -> str:
+    """The name in what a request says of its host."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
 def is_loopback(host: str) -> bool:
     """Whether only programs of this machine can reach it."""
     if host == "localhost":

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headrace.http.listening import without_port
 from headrace.http.rate import Rate
 from headrace.query.json_values import to_json
 from headrace.server.limits import MAX_BODY
@@ -94,7 +95,7 @@ class Gate:
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "")
-        if self._token is None and _without_port(host).lower() not in self._hosts:
+        if self._token is None and without_port(host).lower() not in self._hosts:
             raise ProblemError(
                 403,
                 "wrong-host",
@@ -175,8 +176,3 @@ def _too_large() -> ProblemError:
     return ProblemError(
         413, "too-large", f"A request may have {MAX_BODY:,} bytes.", headers={"Connection": "close"}
     )
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() else host

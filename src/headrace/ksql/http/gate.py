@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headrace.http.listening import without_port
 from headrace.http.rate import Rate
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http import media
@@ -84,7 +85,7 @@ class Gate:
 
     def _check_origin(self, headers: Headers) -> None:
         host = headers.get("host", "")
-        if not self._access.is_protected and _without_port(host).lower() not in self._hosts:
+        if not self._access.is_protected and without_port(host).lower() not in self._hosts:
             raise KsqlError(
                 ErrorCode.FORBIDDEN,
                 "This server is not known by that name. Use localhost, or the host of its listener",
@@ -169,8 +170,3 @@ def known_error(error: Exception) -> KsqlError:
 
 def _is_open(path: str) -> bool:
     return path in _OPEN or path == _OPEN_BELOW or path.startswith(f"{_OPEN_BELOW}/")
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() else host
