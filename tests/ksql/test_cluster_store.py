@@ -15,14 +15,19 @@ from headrace.core.windowed import Window, Windowed
 from headrace.ksql import cluster_store
 from headrace.ksql.cluster_store import ClusterStore
 from headrace.server.service import Service
+from tests.ksql.http.test_access import made_certificate
 from tests.server.application import TOKEN, FakeStreams
 
 
-@pytest.fixture
-def streams(tmp_path: Path) -> Iterator[Any]:
+@pytest.fixture(params=[False, True], ids=["plain", "TLS"])
+def streams(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """With a server, and a token that is needed there."""
-    made: Any = FakeStreams(tmp_path)
-    settings = {"application.server": "127.0.0.1:0", "server.token": TOKEN}
+    made: Any = FakeStreams(tmp_path / "state")
+    settings = {"application.server": "localhost:0", "server.token": TOKEN}
+    if request.param:
+        files = made_certificate(tmp_path)
+        settings["server.certificate.file"] = str(files.file)
+        settings["server.key.file"] = str(files.key_file)
     made.config = StreamsConfig({**made.config.given(), **settings})
     with closing(Service(made)) as service:
         made.server_address = service.address

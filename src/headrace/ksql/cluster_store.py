@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -32,11 +33,11 @@ class ClusterStore:
             )
         resolve = SerdeResolver(config)
         self._key, self._value = resolve(spec.key_serde, "key"), resolve(spec.value_serde, "value")
-        token = config["server.token"]
+        token, certificate = config["server.token"], config["server.certificate.file"]
         self._client = httpx.Client(
             base_url=f"{streams.server_address}/v1/stores/{quote(name, safe='')}/",
             headers={} if token is None else {"Authorization": f"Bearer {token}"},
-            verify=config["server.certificate.file"] or True,
+            verify=certificate is not None and ssl.create_default_context(cafile=certificate),
             timeout=_TIMEOUT_S,
         )
 

@@ -137,7 +137,7 @@ def test_port_that_is_taken(service: ScriptedService, server: HttpServer) -> Non
 
 @pytest.mark.parametrize("http2", [False, True])
 def test_tls(service: ScriptedService, tmp_path: Path, http2: bool) -> None:
-    certificate = _certificate(tmp_path)
+    certificate = made_certificate(tmp_path)
     server = HttpServer(service, port=0, certificate=certificate)
     try:
         trusted = ssl.create_default_context(cafile=str(certificate.file))
@@ -150,7 +150,7 @@ def test_tls(service: ScriptedService, tmp_path: Path, http2: bool) -> None:
         server.close()
 
 
-def _certificate(directory: Path) -> Certificate:
+def made_certificate(directory: Path) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
