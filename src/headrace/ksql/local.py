@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headrace.core.errors import StateError
 from headrace.core.record import TopicPartition
 from headrace.ksql.cluster import Cluster
 from headrace.ksql.kernel import Kernel, partition_counts
-from headrace.ksql.running import QueryError, QueryState
+from headrace.ksql.running import Find, Keys, QueryError, QueryState
 from headrace.sql.queries import PersistentQuery
 
 T = TypeVar("T")
@@ -53,13 +52,7 @@ class LocalRunner:
     def errors(self, query_id: str) -> list[QueryError]:
         return list(self._queries[query_id].errors)
 
-    def look_up(
-        self,
-        query_id: str,
-        store: str,
-        find: Callable[[Any], Iterable[T]],
-        keys: Sequence[Any] | None = None,
-    ) -> list[T]:
+    def look_up(self, query_id: str, store: str, find: Find[T], keys: Keys = None) -> list[T]:
         running = self._queries.get(query_id)
         if running is None:
             raise StateError(f"Query {query_id} isn't running.")
@@ -130,7 +123,7 @@ class _Running:
             return QueryState.ERROR
         return QueryState.PAUSED if self.paused.is_set() else QueryState.RUNNING
 
-    def look_up(self, store: str, find: Callable[[Any], Iterable[T]]) -> list[T]:
+    def look_up(self, store: str, find: Find[T]) -> list[T]:
         with self._lock:
             return [found for each in self._kernel.stores(store) for found in find(each)]
 

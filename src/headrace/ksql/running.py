@@ -11,6 +11,12 @@ from headrace.sql.queries import PersistentQuery
 
 T = TypeVar("T")
 
+Find = Callable[[Any], Iterable[T]]
+"""What is found in a store."""
+
+Keys = Sequence[Any] | None
+"""The keys that it is found by; None: any."""
+
 
 class QueryState(Enum):
     """What a persistent query does, as ksqlDB calls it."""
@@ -59,13 +65,7 @@ class Runner(Protocol):
         """What the query failed with, the last of them."""
         ...
 
-    def look_up(
-        self,
-        query_id: str,
-        store: str,
-        find: Callable[[Any], Iterable[T]],
-        keys: Sequence[Any] | None = None,
-    ) -> list[T]:
+    def look_up(self, query_id: str, store: str, find: Find[T], keys: Keys = None) -> list[T]:
         """What `find` finds in a store of a query, partition by partition. If there is something in
         the one where a single key belongs, others need not be asked. Raises HeadraceError if the
         query isn't running now."""

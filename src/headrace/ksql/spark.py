@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from headrace.kafka.admin import Admin
 from headrace.kafka.settings import ClientSettings
 from headrace.ksql.cluster_store import ClusterStore
 from headrace.ksql.configuration import service_id, streams_settings
-from headrace.ksql.running import QueryError, QueryState
+from headrace.ksql.running import Find, Keys, QueryError, QueryState
 from headrace.sql.queries import PersistentQuery
 
 if TYPE_CHECKING:
@@ -78,13 +78,7 @@ class SparkRunner:
     def errors(self, query_id: str) -> list[QueryError]:
         return list(self._queries[query_id].errors)
 
-    def look_up(
-        self,
-        query_id: str,
-        store: str,
-        find: Callable[[Any], Iterable[T]],
-        keys: Sequence[Any] | None = None,
-    ) -> list[T]:
+    def look_up(self, query_id: str, store: str, find: Find[T], keys: Keys = None) -> list[T]:
         application = self._queries.get(query_id)
         if application is None:
             raise StateError(f"Query {query_id} isn't running here.")
@@ -163,9 +157,7 @@ class _Application:
             if self._streams is not None:
                 self._streams.resume()
 
-    def look_up(
-        self, store: str, find: Callable[[Any], Iterable[T]], keys: Sequence[Any] | None
-    ) -> list[T]:
+    def look_up(self, store: str, find: Find[T], keys: Keys) -> list[T]:
         streams = self._streams
         if streams is None or streams.state is not State.RUNNING:
             raise StateError(
