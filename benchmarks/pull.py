@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import orjson
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 
 from .asking import Connection, Latencies, at_rate
 from .engine.load import load

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import KafkaStreams, State, console
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from headrace.query import ReadOnlyKeyValueStore
 
 from .asking import Connection, Latencies, at_rate

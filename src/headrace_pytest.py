@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from headrace.kafka.embedded import EmbeddedKafka
+    from headrace.embedded import EmbeddedKafka
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
@@ -27,7 +27,7 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | Non
 @pytest.fixture(scope="session")
 def embedded_kafka() -> Iterator[EmbeddedKafka]:
     """A Kafka of one broker, started when a test first asks for it, for all tests of the run."""
-    from headrace.kafka.embedded import EmbeddedKafka
+    from headrace.embedded import EmbeddedKafka
 
     with EmbeddedKafka() as kafka:
         yield kafka

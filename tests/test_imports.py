@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import headrace
 from headrace import serdes, stores, testing, timestamps
@@ -41,6 +46,32 @@ def test_every_public_class_and_method_has_a_docstring() -> None:
         if not part.startswith("_") and _is_documentable(item) and not item.__doc__
     ]
     assert missing == []
+
+
+def test_no_text_names_a_module_of_a_higher_layer() -> None:
+    """What import-linter can't see: a module that is run or imported by its name."""
+    package = Path(headrace.__file__).parent
+    contracts = tomllib.loads((package.parents[1] / "pyproject.toml").read_text())["tool"]
+    layers = contracts["importlinter"]["contracts"][0]["layers"]
+    height = {
+        name: -number for number, row in enumerate(layers) for name in re.findall(r"\w+", row)
+    }
+    wrong = [
+        f"{path.relative_to(package)}: {text}"
+        for path in package.rglob("*.py")
+        for text, named in _modules_named(path)
+        if (own := path.relative_to(package).parts[0]) in height
+        if height.get(named, height["core"]) > height[own]
+    ]
+    assert wrong == []
+
+
+def _modules_named(path: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = re.fullmatch(r"headrace\.(\w+)[\w.:]*", node.value)
+            if found:
+                yield node.value, found[1]
 
 
 def _is_class(member: object) -> bool:

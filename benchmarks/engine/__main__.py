@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 
 from . import chart, measurements, report
 from .measurements import MODES, Bench

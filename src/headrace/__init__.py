@@ -7,6 +7,7 @@ from headrace.core import handlers
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import (
     ArgumentError,
+    AuthorizationError,
     BrokerError,
     ConfigError,
     FencedError,
@@ -87,13 +88,13 @@ if TYPE_CHECKING:
     from headrace.app.lifecycle import State
     from headrace.app.restoration import StateRestoreListener
     from headrace.app.streams import KafkaStreams
-    from headrace.app.supervision import StreamThreadExceptionResponse
+    from headrace.app.supervisor import StreamThreadExceptionResponse
 
 _LOADED_LATE = {
     "KafkaStreams": "headrace.app.streams",
     "State": "headrace.app.lifecycle",
     "StateRestoreListener": "headrace.app.restoration",
-    "StreamThreadExceptionResponse": "headrace.app.supervision",
+    "StreamThreadExceptionResponse": "headrace.app.supervisor",
 }
 """They bring Kafka's client with them, which those who only test a topology don't need."""
 
@@ -108,6 +109,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArgumentError",
+    "AuthorizationError",
     "AutoOffsetReset",
     "Backend",
     "BranchedKStream",

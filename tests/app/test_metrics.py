@@ -10,9 +10,9 @@ from headrace.app.metrics import ApplicationMetrics
 from headrace.app.restoration import Restoration
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TaskId, TopicPartition
-from headrace.engine.measuring import ThreadMetrics
 from headrace.engine.plan import Plan, TaskPlan
 from headrace.engine.report import TaskReport
+from headrace.engine.slot_metrics import SlotMetrics
 from headrace.metrics import catalogue
 from headrace.metrics.level import RecordingLevel
 from headrace.metrics.name import MetricValue
@@ -84,7 +84,7 @@ def test_states_and_threads(application: Application) -> None:
     assert application.value("client-state") == 2
     assert application.value("state", thread_id="shop-1") == "RUNNING"
     assert application.value("thread-state", thread_id="shop-1") == 4
-    application.metrics.thread_failed()
+    application.metrics.slot_failed()
     application.lifecycle.move(State.PENDING_ERROR)
     assert application.value("failed-stream-threads") == 1
     assert application.value("alive-stream-threads") == 0
@@ -94,10 +94,10 @@ def test_states_and_threads(application: Application) -> None:
 
 
 def report(task: str, slot: int, dropped: int) -> TaskReport:
-    measured, thread = TaskMetrics(), ThreadMetrics(RecordingLevel.INFO)
+    measured, thread = TaskMetrics(), SlotMetrics(RecordingLevel.INFO)
     measured.dropped_records.record(dropped)
     thread.processed.record(10)
-    made = TaskReport(task, slot, "host:1", metrics=measured.take(), thread_metrics=thread.take())
+    made = TaskReport(task, slot, "host:1", metrics=measured.take(), slot_metrics=thread.take())
     return TaskReport.from_json(made.to_json())
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
 from headrace import StreamsBuilder, StreamsConfig, serdes
-from headrace.app.metadata import HostInfo
+from headrace.app.metadata import NO_HOST, HostInfo
 from headrace.app.nodes import Copy, Nodes
 from headrace.core.record import TaskId, TopicPartition
 from headrace.engine.plan import Plan, TaskPlan
@@ -104,7 +105,7 @@ def test_a_node_that_is_gone_is_not_named(plan: Plan) -> None:
     nodes.left(Heard())
     assert nodes.active("0_0") is None
     assert nodes.copies("0_0") == [Copy(B, None)]
-    assert nodes.tasks_of() == {B: (set(), {"0_0"})}
+    assert nodes.tasks() == [(B, set(), {"0_0"})]
 
 
 def test_the_copy_that_is_least_behind_comes_first(plan: Plan) -> None:
@@ -116,3 +117,23 @@ def test_the_copy_that_is_least_behind_comes_first(plan: Plan) -> None:
     nodes.followed("b", {"0_0": 9})
     nodes.followed("c", {"0_0": 3})
     assert [copy.host for copy in nodes.copies("0_0")] == [C, B]
+
+
+def test_nodes_that_answer_no_requests_are_told_apart(plan: Plan) -> None:
+    nodes = Nodes(0, None)
+    nodes.planned(plan)
+    assert not nodes.have_tasks
+    nodes.joined("a", NO_HOST, Heard())
+    nodes.joined("b", NO_HOST, Heard())
+    nodes.ran([ran("0_0", "a"), ran("0_1", "b")])
+    assert nodes.have_tasks
+    assert nodes.tasks() == [(NO_HOST, {"0_0"}, set()), (NO_HOST, {"0_1"}, set())]
+
+
+def test_a_task_that_a_new_plan_has_no_more_is_nowhere(plan: Plan) -> None:
+    nodes, a = Nodes(0, None), Heard()
+    nodes.planned(plan)
+    nodes.joined("a", A, a)
+    nodes.ran([ran("0_0", "a"), ran("0_1", "a")])
+    nodes.planned(replace(plan, tasks=plan.tasks[:1]))
+    assert a.message["active"] == {"0_0": "a"}

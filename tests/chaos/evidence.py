@@ -88,15 +88,18 @@ def read_committed(
 
 
 def committed(
-    bootstrap_servers: str, pipeline: Pipeline, topics: Iterable[str]
+    bootstrap_servers: str,
+    pipeline: Pipeline,
+    topics: Iterable[str],
+    timeout_s: float = _TIMEOUT_S,
 ) -> dict[TopicPartition, int]:
     """The committed positions of the application; those that it has none of are left out."""
     asked = [Partition(*one) for one in partitions_of(pipeline, topics)]
-    deadline = time.monotonic() + _TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     with _consumer(bootstrap_servers, pipeline.application_id) as consumer:
         while True:
             try:
-                found = consumer.committed(asked, timeout=_TIMEOUT_S)
+                found = consumer.committed(asked, timeout=timeout_s)
                 break
             except KafkaException:
                 # The coordinator of the group may be only just starting.

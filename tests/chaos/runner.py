@@ -16,7 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from headrace.kafka.embedded import EmbeddedKafka
+from confluent_kafka import KafkaException
+
+from headrace.embedded import EmbeddedKafka
 
 from . import ROOT
 from .checker import Checker
@@ -25,10 +27,11 @@ from .faults import OBSERVER, VARIABLE, FaultPlan
 from .load import HOUR_MS, Feed, Load
 from .local_state import check_local_state
 from .pipeline import Pipeline
-from .processes import Process, end_session, kill, python_workers
+from .processes import Process, end_session, kill, of_session, python_workers
 
 MOST_CLICKS = 20_000
 _POLL_S = 0.25
+_PATIENCE_S = 5.0
 _CLICKS_AT_ONCE = 60
 _FEWEST_CLICKS = 1000
 """Fewer would not tell much."""
@@ -45,6 +48,25 @@ def fresh_load(seed: int, partitions: int = 2) -> Load:
 
 class Stuck(AssertionError):
     """The application didn't get anywhere."""
+
+
+@dataclass
+class Stalled:
+    """A driver that was stopped with all its processes."""
+
+    process: subprocess.Popen[bytes]
+
+    def signal(self, number: signal.Signals) -> None:
+        for each in of_session(self.process.pid):
+            kill(each.pid, number)
+
+    def go_on(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    @property
+    def code(self) -> int | None:
+        """With which it has ended; None if it hasn't."""
+        return self.process.poll()
 
 
 @dataclass
@@ -89,6 +111,13 @@ class Driver:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def stall(self) -> Stalled:
+        """Stop it with all its processes, as a host that hangs. `start` then starts another."""
+        assert self._process is not None
+        stalled, self._process = Stalled(self._process), None
+        stalled.signal(signal.SIGSTOP)
+        return stalled
 
     def check_was_killed(self) -> None:
         """Raises if it ended in another way."""
@@ -136,6 +165,7 @@ class Run:
     ) -> None:
         self.kafka = kafka
         self.load = load
+        self._clicks_read = 0
         self.state_dir = directory / "state"
         self.temporary = directory / "tmp"
         self.plan = FaultPlan(directory / "plan")
@@ -149,11 +179,12 @@ class Run:
             "bootstrap.servers": kafka.bootstrap_servers,
             "processing.guarantee": "exactly_once_v2",
             "auto.offset.reset": "earliest",
-            "state.dir": str(self.state_dir),
             "num.stream.threads": 2,
             "max.batch.records": 300,
             "commit.interval.ms": 50,
             "spark.master": "local[2]",
+            # A driver that was killed is known to be gone: its session need not be waited for.
+            "instance.takeover": True,
             "__step.observer__": OBSERVER,
             **({} if cached else {"statestore.cache.max.bytes": 0}),
             **(settings or {}),
@@ -174,15 +205,6 @@ class Run:
         pipeline = self.load.pipeline
         for topic in (*pipeline.inputs, *pipeline.outputs):
             self.kafka.create_topic(topic, pipeline.partitions)
-        self.driver.spec.write_text(
-            json.dumps(
-                {
-                    "application_id": pipeline.application_id,
-                    "partitions": pipeline.partitions,
-                    "settings": self._settings,
-                }
-            )
-        )
         return self
 
     def __exit__(
@@ -198,8 +220,22 @@ class Run:
     # While it runs
 
     def start(self) -> None:
+        pipeline = self.load.pipeline
+        spec = {
+            "application_id": pipeline.application_id,
+            "partitions": pipeline.partitions,
+            "settings": {"state.dir": str(self.state_dir), **self._settings},
+        }
+        self.driver.spec.write_text(json.dumps(spec))
         self.driver.start()
         self.plan.set_driver(self.driver.pid)
+
+    def replace_host(self) -> Stalled:
+        """Let the driver hang with all its processes, and start another, whose state is its own."""
+        stalled = self.driver.stall()
+        self.state_dir = self.state_dir.with_name(f"state-{self.driver.starts}")
+        self.start()
+        return stalled
 
     def wait(self, reached: Callable[[], bool], what: str, timeout_s: float = 240) -> None:
         """Wait, write more input as it is read, and start the driver whenever it was killed."""
@@ -231,8 +267,15 @@ class Run:
 
     def clicks_read(self) -> int:
         clicks = self.load.pipeline.clicks
-        positions = committed(self.kafka.bootstrap_servers, self.load.pipeline, [clicks])
-        return sum(positions.values())
+        try:
+            positions = committed(
+                self.kafka.bootstrap_servers, self.load.pipeline, [clicks], _PATIENCE_S
+            )
+        except KafkaException:
+            # Who was killed has left a transaction open, which the next driver ends.
+            return self._clicks_read
+        self._clicks_read = sum(positions.values())
+        return self._clicks_read
 
     def kill_worker(self) -> bool:
         """Kill one of the Python workers, whatever it is doing."""

@@ -118,6 +118,7 @@ class Simulation:
             topic = task.changelog_topic(name)
             assert topic is not None
             store.restore(_logged(self.log[TopicPartition(topic, spec.id.partition)]))
+        task.start()
         return task
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,26 @@ from headrace.cli.main import app
 Headrace = Callable[..., Result]
 
 
+@contextmanager
+def _logging_as_before() -> Iterator[None]:
+    """What a command changes about logging is undone in the end."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    names = ("headrace", "headrace.kafka.client", "py4j", "pyspark")
+    levels = {name: logging.getLogger(name).level for name in names}
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    with _logging_as_before():
+        yield
+
+
 @pytest.fixture
 def headrace() -> Iterator[Headrace]:
     """Calls `headrace` with arguments."""
@@ -22,20 +43,13 @@ def headrace() -> Iterator[Headrace]:
 
 
 def running() -> Iterator[Headrace]:
-    """A function that calls it; what it changes about logging is undone in the end."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    names = ("headrace", "headrace.kafka.client", "py4j", "pyspark")
-    levels = {name: logging.getLogger(name).level for name in names}
+    """A function that calls it."""
 
     def call(*arguments: object, input: str = "") -> Result:
         return CliRunner().invoke(app, [str(each) for each in arguments], input=input)
 
-    yield call
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
+    with _logging_as_before():
+        yield call
 
 
 @pytest.fixture

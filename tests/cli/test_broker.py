@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from headrace import embedded
 from headrace.core.errors import ConfigError
-from headrace.kafka import embedded
 from tests.cli.conftest import Headrace
 
 

@@ -20,7 +20,7 @@ from headrace.cli.demo_view import Moment, line, output_lines, view
 from headrace.cli.serde_names import serde_named
 from headrace.core.errors import BrokerError
 from headrace.core.record import ConsumerRecord
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from headrace.testing import TopologyTestDriver
 from tests.cli.conftest import Headrace
 

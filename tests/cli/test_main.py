@@ -81,6 +81,19 @@ def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert "headrace: Processing: KSTREAM-MAPVALUES-1 failed" in shown
 
 
+def test_a_folder_of_the_packages_name_is_not_the_package(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    users = compile("raise ValueError('no price')", "/home/änne/headrace/my shop/app.py", "exec")
+    try:
+        exec(users)
+    except ValueError as cause:
+        error = ProcessingError("KSTREAM-MAPVALUES-1 failed at orders-0@5, key 'a'")
+        error.__cause__ = cause
+    terminal.show_error(error)
+    assert 'File "/home/änne/headrace/my shop/app.py", line 1' in capsys.readouterr().err
+
+
 def test_the_traceback_of_a_worker_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     remote = Failure("ProcessingError", "it failed", "Traceback …\nValueError: no price")
     terminal.show_error(remote.error())

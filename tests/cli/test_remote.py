@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import socket
 import ssl
 import subprocess
@@ -21,6 +20,7 @@ from headrace.cli.top import Moment
 from headrace.server import answers
 from tests.cli.conftest import Headrace
 from tests.console.application import NINE, FakeApplication
+from tests.tools import OPENSSL
 
 MINUTES = 60_000
 
@@ -177,11 +177,20 @@ def test_a_token(
     assert not any(application.token in path for path in application.requests)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_tls(headrace: Headrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    made = [
+        OPENSSL.program(),
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        *names,
+    ]
     subprocess.run(
         [*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
     )
@@ -225,6 +234,14 @@ def test_status_of_an_application_that_failed(
     assert result.exit_code == 1
     assert "Task 0_1 can't read [record] 17." in result.stdout
     assert "500 of 1,000" in result.stdout
+
+
+def test_status_says_what_an_application_waits_for(
+    headrace: Headrace, application: FakeApplication, at: tuple[str, str]
+) -> None:
+    application.reason = "Trying again: [broker] is away."
+    assert "Trying again: [broker] is away." in headrace("status", *at).stdout
+    assert "Trying again: [broker] is away." in headrace("top", "--times", 1, *at).stdout
 
 
 def test_top(headrace: Headrace, at: tuple[str, str]) -> None:

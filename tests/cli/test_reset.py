@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from headrace.cli import reset as command
-from headrace.cli.reset import Plan, is_internal
+from headrace.cli.reset import Plan
 from headrace.core.errors import ArgumentError, StateError
 from headrace.core.record import TopicPartition
-from headrace.kafka.positions import Position
+from headrace.kafka.port import Position
 from headrace.state.directory import StateDirectory
 from tests.cli.conftest import Headrace
 
@@ -27,7 +27,8 @@ class FakeAdmin:
         self.commits = False
 
     def list_topics(self) -> dict[str, int]:
-        return {"orders": 1, "shop-out": 1, "shop-counts-changelog": 1, REPARTITIONED.topic: 1}
+        names = ["orders", "shop-out", "shop-counts-changelog", "shop-headrace"]
+        return dict.fromkeys([*names, REPARTITIONED.topic], 1)
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
         if self.commits:
@@ -60,31 +61,14 @@ def state(tmp_path: Path) -> StateDirectory:
     return directory
 
 
-@pytest.mark.parametrize(
-    ("topic", "internal"),
-    [
-        ("shop-counts-changelog", True),
-        ("shop-by-word-repartition", True),
-        ("shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000013-topic", True),
-        ("shop-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-0000000021-topic", True),
-        ("shop-join-subscription-registration-topic", True),
-        ("shop-join-subscription-response-topic", True),
-        ("shop-out", False),
-        ("counts-changelog", False),
-        ("shopping-counts-changelog", False),
-    ],
-)
-def test_which_topics_are_internal(topic: str, internal: bool) -> None:
-    assert is_internal(topic, "shop") is internal
-
-
 def test_the_plan_is_shown(admin: Any, state: StateDirectory) -> None:
     plan = Plan.of("shop", admin, state, ["shop-by-word-repartition"])
     assert plan.lines() == [
         "group shop: positions of 2 partitions go",
         "  orders-0: was at 5",
-        "topics: 1 are deleted",
+        "topics: 2 are deleted",
         "  shop-counts-changelog",
+        "  shop-headrace",
         "  (Those of an application whose id begins with 'shop-' look the same: "
         "--keep what is not meant.)",
         f"local state: {state.path}",
@@ -111,7 +95,7 @@ def test_the_plan_is_executed(admin: Any, state: StateDirectory) -> None:
     assert admin.done == [
         ("group", "shop-headrace"),
         ("group", "shop"),
-        ("topics", "shop-by-word-repartition", "shop-counts-changelog"),
+        ("topics", "shop-by-word-repartition", "shop-counts-changelog", "shop-headrace"),
         ("positions", "shop", {ORDERS: Position(0)}),
     ]
     assert not state.path.exists()
@@ -120,7 +104,7 @@ def test_the_plan_is_executed(admin: Any, state: StateDirectory) -> None:
 def test_a_running_application_is_left_alone(admin: Any, state: StateDirectory) -> None:
     plan = Plan.of("shop", admin, state, ())
     admin.members = ["shop-1-consumer"]
-    with pytest.raises(StateError, match="shop-1-consumer is in its consumer group"):
+    with pytest.raises(StateError, match="shop-1-consumer is in the consumer group shop"):
         plan.refuse_while_running(admin)
     admin.members = []
     admin.commits = True

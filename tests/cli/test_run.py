@@ -11,7 +11,7 @@ from headrace.app.lifecycle import State
 from headrace.app.status import Status
 from headrace.app.streams import KafkaStreams
 from headrace.cli import run as command
-from headrace.core.errors import BrokerError
+from headrace.core.errors import BrokerError, FencedError
 from tests.cli.conftest import Headrace
 
 SHOP = """
@@ -93,6 +93,29 @@ def test_an_application_that_fails(
     result = headrace("run", "shop:builder", "-a", "shop", "-b", "kafka:1")
     assert result.exit_code == 1
     assert "headrace: Kafka: the broker is away" in result.stderr
+
+
+def test_an_application_that_was_taken_over(
+    headrace: Headrace, modules: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: KafkaStreams) -> None:
+        raise FencedError("another one took over")
+
+    monkeypatch.setattr(KafkaStreams, "run", run)
+    modules("shop", SHOP)
+    result = headrace("run", "shop:builder", "-a", "shop", "-b", "kafka:1")
+    assert result.exit_code == 3
+    assert "headrace: Taken over: another one took over" in result.stderr
+
+
+def test_taking_over(
+    headrace: Headrace, modules: Callable[[str, str], None], ran: list[KafkaStreams]
+) -> None:
+    modules("shop", SHOP)
+    assert headrace("run", "shop:builder", "-a", "shop", "-b", "kafka:1").exit_code == 0
+    taking = headrace("run", "shop:builder", "-a", "shop", "-b", "kafka:1", "--takeover")
+    assert taking.exit_code == 0, taking.output
+    assert [streams.config["instance.takeover"] for streams in ran] == [False, True]
 
 
 def test_on_a_terminal_the_status_is_kept_up_to_date(

@@ -40,6 +40,7 @@ class FakeApplication:
         self.token: str | None = None
         self.rate = 310.0
         self.lag: int | None = 4
+        self.reason: str | None = None
         self.last_error: str | None = None
         self.restoring: list[answers.Restoration] = []
         self.errors: list[answers.Failure] = []
@@ -119,6 +120,7 @@ class FakeApplication:
             batches=212 + int(seconds * 4),
             batch_ms=240.0 + 30 * (int(seconds) % 3),
             restoring=self.restoring,
+            reason=self.reason,
             last_error=self.last_error,
         )
 

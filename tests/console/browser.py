@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
+from tests.tools import CHROMIUM
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PATIENCE_MS = 20_000
 LAPTOP: ViewportSize = {"width": 1280, "height": 800}
-
-
-def chromium() -> str:
-    """Where Chromium is; skips the test if there is none."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        pytest.skip("There is no Chromium: install it (apt install chromium), or name it: CHROMIUM")
-    return found
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """As long as it is there, its event loop runs in this thread, and there can be no other."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    sync_api.expect.set_options(timeout=PATIENCE_MS)
-    with sync_api.sync_playwright() as playwright:
+    chromium = CHROMIUM.program()
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
         # Its sandbox needs rights that containers seldom give; only our own page is opened.
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
+from playwright.sync_api import Page, expect
 
 from headrace import StreamsBuilder, serdes
 from headrace.server import answers
 from tests.console.application import NINE, FakeApplication
 from tests.console.browser import expected_errors
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 MARKUP = "<img src=x onerror=\"window.ran='yes'\"><script>window.ran='yes'</script>"
 
@@ -39,7 +34,7 @@ def test_it_shows_the_topology_and_counts(application: FakeApplication, page: Pa
     expect(page.locator(".chip .rate").first).to_have_text(re.compile(r"^3\d\d/s$"))
     before = page.locator("#facts").inner_text()
     expect(page.locator("#facts")).not_to_have_text(before)
-    assert re.match(r"4\d,\d\d\d records · \d+ batches · up \d+ s · Headrace 0\.1\.0", before)
+    assert re.match(r"\d\d,\d\d\d records · \d+ batches · up \d+ s · Headrace 0\.1\.0", before)
     assert {url.split("/")[2] for url in asked} == {f"127.0.0.1:{application.port}"}
 
 
@@ -272,6 +267,12 @@ def test_an_application_that_starts(application: FakeApplication, page: Page) ->
     page.goto(application.url)
     expect(page.locator("#state")).to_have_text("REBALANCING")
     expect(page.locator(".chart").nth(1).locator(".now")).to_have_text("–")
+
+
+def test_what_an_application_waits_for(application: FakeApplication, page: Page) -> None:
+    application.state, application.reason = "REBALANCING", "Waiting for host-2 to end."
+    page.goto(application.url)
+    expect(page.locator("#notice")).to_have_text("Waiting for host-2 to end.")
 
 
 def test_an_application_that_has_failed(application: FakeApplication, page: Page) -> None:

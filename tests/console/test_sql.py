@@ -5,20 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from headrace.ksql.http.access import Access
 from headrace.ksql.http.server import HttpServer
 from tests.console.browser import expected_errors
 from tests.ksql.servers import CLICKS, COUNTS, TestServer
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 MARKUP = "<img src=x onerror=\"window.ran='yes'\"><script>window.ran='yes'</script>"
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from headrace.core.clock import PacedClock, SystemClock
 from headrace.core.record import ConsumerRecord, TopicPartition
-from headrace.engine.chunk import Chunk, rows
+from headrace.engine.chunk import Chunk, Piece, rows
 from headrace.engine.merge import InputMerge
+from headrace.engine.pace import Pace
 from headrace.runtime.columns import Columns
+from tests.simulation.clock import VirtualClock
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
@@ -24,16 +28,16 @@ class Task:
         self.taken: list[tuple[str, int]] = []
         self.queued: list[ConsumerRecord] = []
 
-    def process_columns(self, partition: TopicPartition, columns: Columns) -> None:
+    def process_columns(self, partition: TopicPartition, columns: Columns, pace: Pace) -> int:
         self.taken += [(partition.topic, timestamp) for timestamp in columns.timestamps]
         self.positions[partition] = columns.offsets[-1] + 1
+        return len(columns.offsets)
 
     def add_records(self, partition: TopicPartition, records: Iterable[ConsumerRecord]) -> None:
         self.queued += records
 
-    @property
-    def has_records(self) -> bool:
-        return bool(self.queued)
+    def has_queued(self, partition: TopicPartition) -> bool:
+        return any(record.topic == partition.topic for record in self.queued)
 
     def process_next(self) -> None:
         record = self.queued.pop(0)
@@ -41,6 +45,16 @@ class Task:
         self.positions[TopicPartition(record.topic, 0)] = record.offset + 1
 
     def punctuate_stream_time(self) -> None: ...
+
+
+class SlowTask(Task):
+    """Takes 30 ms for a record."""
+
+    clock: VirtualClock
+
+    def process_columns(self, partition: TopicPartition, columns: Columns, pace: Pace) -> int:
+        self.clock.sleep(0.03 * len(columns.offsets))
+        return super().process_columns(partition, columns, pace)
 
 
 class Kafka:
@@ -63,6 +77,11 @@ class Kafka:
         ]
 
 
+def pace(clock: PacedClock | None = None) -> Pace:
+    context: Any = SimpleNamespace(commit_requested=False)
+    return Pace(clock or SystemClock(), context, 60)
+
+
 def columns(*timestamps: int, first: int = 0) -> Columns:
     count = len(timestamps)
     return Columns(range(first, first + count), timestamps, [None] * count, [b""] * count)
@@ -71,10 +90,10 @@ def columns(*timestamps: int, first: int = 0) -> Columns:
 def merged(task: Task, kafka: Any = None, idle_ms: int = 0, **batch: Columns) -> list[Any]:
     clients: Any = kafka or Kafka()
     kernel: Any = task
-    merge = InputMerge(kernel, [A, B], clients, idle_ms)
+    merge = InputMerge(kernel, [A, B], clients, SystemClock(), idle_ms, pace())
     for topic, rows_ in batch.items():
         merge.add(TopicPartition(topic, 0), Chunk.of(rows_))
-    assert list(merge.drain()) == []
+    list(merge.drain())
     return task.taken
 
 
@@ -94,7 +113,7 @@ def test_records_that_are_taken_while_another_partition_is_empty(
 ) -> None:
     kernel: Any = Task()
     clients: Any = Kafka()
-    merge = InputMerge(kernel, [A, B], clients, idle_ms)
+    merge = InputMerge(kernel, [A, B], clients, SystemClock(), idle_ms, pace())
     merge.add(A, Chunk.of(columns(1, 2)))
     merge.add(B, Chunk.of(columns(3, 4)))
     list(merge.drain())
@@ -141,23 +160,21 @@ def test_a_task_that_must_read_a_record_for_its_timestamp_orders_them_itself() -
     assert merged(task, a=columns(1, 2), b=columns(3)) == [("a", 1), ("a", 2), ("b", 3)]
 
 
-def test_it_stops_now_and_then_and_loads_rows_when_their_turn_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("headrace.engine.merge._REST_AFTER", 2)
-    task, kafka = Task(), Kafka()
+def test_it_pauses_now_and_then_and_loads_rows_when_their_turn_comes() -> None:
+    task, kafka, clock = SlowTask(), Kafka(), VirtualClock()
+    task.clock = clock
     loaded: list[str] = []
 
     def chunk(name: str, *timestamps: int, first: int = 0) -> Chunk:
-        def load() -> Columns:
+        def load() -> Iterator[Piece]:
             loaded.append(name)
-            return columns(*timestamps, first=first)
+            yield columns(*timestamps, first=first), 100
 
-        return Chunk(first, first + len(timestamps) - 1, len(timestamps), load)
+        return Chunk(first, first + len(timestamps) - 1, len(timestamps), 100, load)
 
     kernel: Any = task
     clients: Any = kafka
-    merge = InputMerge(kernel, [A, B], clients, 0)
+    merge = InputMerge(kernel, [A, B], clients, clock, 0, pace(clock))
     merge.add(A, chunk("a1", 1, 2))
     merge.add(A, chunk("a2", 5, 6, first=2))
     merge.add(B, chunk("b", 3, 4))
@@ -170,3 +187,21 @@ def test_rows(headers: Any) -> None:
     some = rows(Columns([5, 6, 7], [1, 2, 3], [b"a", b"b", b"c"], [None] * 3, headers), 1)
     assert (some.offsets, some.timestamps, some.keys) == ([6, 7], [2, 3], [b"b", b"c"])
     assert some.headers == (None if headers is None else headers[1:])
+
+
+def test_rows_that_are_too_much_to_keep_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.engine.merge._HELD_BYTES", 1000)
+    task: Any = Task()
+    clients: Any = Kafka(a=[1, 2, 3, 4], b=[5])
+    merge = InputMerge(task, [A, B], clients, SystemClock(), 0, pace())
+    merge.add(A, Chunk(0, 1, 2, 900, lambda: iter([(columns(1, 2), 900)])))
+    merge.add(A, Chunk(2, 3, 2, 900, never_loaded))
+    merge.add(B, Chunk(0, 0, 1, 900, never_loaded))
+    list(merge.drain())
+    assert task.taken == [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 5)]
+    assert merge.take_progress() == (5, 900)
+    assert merge.take_progress() == (0, 0)
+
+
+def never_loaded() -> Iterator[Piece]:
+    raise AssertionError

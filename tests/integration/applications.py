@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from headrace import Topology
 from headrace.app.lifecycle import State
 from headrace.app.streams import KafkaStreams
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Cluster:

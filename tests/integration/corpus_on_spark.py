@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
 from headrace import KafkaStreams, ProducerRecord, State, StreamsError, Topology
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from headrace.testing import TopologyTestDriver
 from tests.conformance.build import build
 from tests.conformance.cases import Case

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded import EmbeddedKafka
-from tests.chaos.cluster import StandaloneCluster
-from tests.chaos.evidence import gather
+from headrace.embedded import EmbeddedKafka
 from tests.chaos.faults import STEPS, Act, Fault
-from tests.chaos.local_state import check_local_state
+from tests.chaos.kills import Victim, run_with
 from tests.chaos.runner import Run, fresh_load
 
 
@@ -78,28 +76,15 @@ def test_the_driver_killed_and_its_directories_lost(
 
 
 def test_executors_killed_on_a_cluster(embedded_kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    given = fresh_load(seed=16)
-    cluster = StandaloneCluster(tmp_path / "cluster", tmp_path / "plan")
-    with cluster:
-        settings = {
-            "spark.master": cluster.master,
-            "spark.executor.memory": "512m",
-            "spark.executor.cores": 1,
-            "state.dir": "~/state",
-        }
-        with Run(embedded_kafka, tmp_path, given, settings=settings) as run:
-            run.plan.add(
-                [
-                    Fault("processed"),
-                    Fault("processed", Act.KILL_EXECUTOR),
-                    Fault("committed", Act.KILL_EXECUTOR, skip=3),
-                    Fault("restored", Act.KILL_EXECUTOR, skip=3),
-                ]
-            )
-            run.start()
-            run.wait_for_faults()
-            run.finish()
-            evidence = gather(embedded_kafka.bootstrap_servers, given.pipeline)
-    for worker in (0, 1):
-        state = cluster.home(worker) / "state"
-        assert check_local_state(given.pipeline, state, evidence) == []
+    with run_with(Victim.EXECUTOR, embedded_kafka, tmp_path, fresh_load(seed=16)) as run:
+        run.plan.add(
+            [
+                Fault("processed"),
+                Fault("processed", Act.KILL_EXECUTOR),
+                Fault("committed", Act.KILL_EXECUTOR, skip=3),
+                Fault("restored", Act.KILL_EXECUTOR, skip=3),
+            ]
+        )
+        run.start()
+        run.wait_for_faults()
+        run.finish()

@@ -16,8 +16,9 @@ from rich.console import Console
 from headrace.cli import topics
 from headrace.core.config import StreamsConfig
 from headrace.core.record import TopicPartition
-from headrace.kafka.embedded import EmbeddedKafka
-from headrace.kafka.positions import GroupReader, Position
+from headrace.embedded import EmbeddedKafka
+from headrace.kafka.port import Position
+from headrace.kafka.positions import GroupReader
 from headrace.kafka.producer import TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from headrace.state.directory import StateDirectory

@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import KafkaStreams, StateRestoreListener, StreamsBuilder, TopicPartition, serdes
-from headrace.app.metadata import HostInfo
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.app.metadata import NO_HOST, HostInfo
+from headrace.embedded import EmbeddedKafka
 from tests.chaos.cluster import StandaloneCluster
 from tests.integration.applications import PATIENCE_S, Cluster, wait_until
 
@@ -107,6 +107,52 @@ def test_every_key_is_answered_from_every_node_and_by_a_copy_when_its_host_is_go
         assert all(start > 0 for start, _ in restores.starts)
 
 
+def test_the_node_of_each_host_removes_what_is_elsewhere(
+    embedded_kafka: EmbeddedKafka, spark_cluster: StandaloneCluster, tmp_path: Path, name: str
+) -> None:
+    source = f"{name}.in"
+    embedded_kafka.create_topic(source, 4)
+    clients = Cluster(embedded_kafka, None, tmp_path)  # type: ignore[arg-type]
+    clients.send(source, [(key.encode(), b"x") for key in KEYS])
+    builder = StreamsBuilder()
+    builder.stream(source, key=TEXT, value=TEXT).group_by_key().count("counts")
+    homes = [spark_cluster.home(number) / "state" / name for number in range(2)]
+    with KafkaStreams(
+        builder.build(),
+        {
+            "application.id": name,
+            "bootstrap.servers": embedded_kafka.bootstrap_servers,
+            "num.stream.threads": 2,
+            "state.dir": "~/state",
+            "state.cleanup.delay.ms": 60_000,
+            "spark.master": spark_cluster.master,
+            "spark.driver.host": "127.0.0.1",
+            "spark.executor.memory": "512m",
+            "spark.executor.cores": 1,
+        },
+    ) as streams:
+        wait_until(lambda: streams.status().records_total >= len(KEYS), "the counts", streams)
+        had = [_tasks(home) for home in homes]
+        # As if the tasks of each had run on the other, long ago.
+        for home, others in zip(homes, reversed(had), strict=True):
+            for task in others:
+                (home / task).mkdir(exist_ok=True)
+                (home / task / ".lock").touch()
+                os.utime(home / task / ".lock", (0, 0))
+        wait_until(lambda: sum(len(_tasks(home)) for home in homes) == 4, "one of each", streams)
+        assert sorted(_tasks(homes[0]) | _tasks(homes[1])) == ["0_0", "0_1", "0_2", "0_3"]
+        # No node answers requests that nobody has asked for.
+        hosts = {client.host for client in streams.metadata_for_all_streams_clients()}
+        assert hosts == {NO_HOST}
+        clients.send(source, [(key.encode(), b"x") for key in KEYS])
+        more = 2 * len(KEYS)
+        wait_until(lambda: streams.status().records_total >= more, "the last counts", streams)
+
+
+def _tasks(home: Path) -> set[str]:
+    return {entry.name for entry in home.iterdir() if entry.is_dir()} if home.is_dir() else set()
+
+
 def _ask_until_answered(address: str, right: int, *, stale: bool) -> None:
     """Until then, some keys may have no answer, but none a wrong one."""
     deadline = time.monotonic() + PATIENCE_S
@@ -121,8 +167,8 @@ def _ask_until_answered(address: str, right: int, *, stale: bool) -> None:
 
 def _copied(streams: KafkaStreams) -> int:
     """How many tasks have a copy that has everything."""
-    assert streams._supervision is not None
-    nodes = streams._supervision.nodes
+    assert streams._supervisor is not None
+    nodes = streams._supervisor.nodes
     tasks = (f"0_{number}" for number in range(4))
     return sum(any(copy.lag == 0 for copy in nodes.copies(task)) for task in tasks)
 

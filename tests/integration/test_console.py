@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from headrace import StreamsBuilder, Topology, serdes
 from tests.cli.conftest import Headrace, running
 from tests.console.browser import browser, expected_errors, page
 from tests.integration.applications import Cluster, close, wait_until
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
 
 __all__ = ["browser", "page"]
 

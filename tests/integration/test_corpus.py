@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from tests.conformance.cases import Case, group_files, read
 from tests.integration.corpus_on_spark import (
     CorpusOnSpark,

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from headrace.core.errors import ArgumentError, BrokerError, ConfigError, LockError, StateError
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import Acl, EmbeddedKafka
 
 TIMEOUT = 60.0
 
@@ -157,6 +157,12 @@ def test_three_brokers() -> None:
         assert all(len(partition.replicas) == 3 for partition in partitions.values())
         assert produce(kafka, "replicated", 100) == 0
 
+        assert {kafka.leader("replicated", number) for number in range(3)} <= {1, 2, 3}
+        controller = kafka.controller
+        kafka.kill_broker(controller)
+        assert until(lambda: kafka.controller not in (controller, -1))
+        kafka.start_broker(controller)
+
         kafka.kill_broker(2)
         assert produce(kafka, "replicated", 100) == 0
         assert until(lambda: set(admin(kafka).list_topics(timeout=TIMEOUT).brokers) == {1, 3})
@@ -201,6 +207,63 @@ class TestSecurity:
             admin(secured).list_topics(timeout=2)
 
 
+def test_scram_and_rights() -> None:
+    users = {"alice": 'in "wonder\\land"', "bob": "builder"}
+    with EmbeddedKafka(
+        security="SASL_PLAINTEXT", mechanism="SCRAM-SHA-512", users=users, authorizer=True
+    ) as kafka:
+        kafka.create_topic("secret")
+
+        def topics(user: str, password: str | None = None) -> set[str]:
+            settings = kafka.client_settings(user)
+            asking = admin(
+                kafka,
+                security_protocol=settings["security.protocol"],
+                sasl_mechanism=settings["sasl.mechanism"],
+                sasl_username=user,
+                sasl_password=password or users[user],
+            )
+            return set(asking.list_topics(timeout=5).topics)
+
+        assert topics("alice") == set()
+        right = Acl("DESCRIBE", "TOPIC", "sec", prefixed=True)
+        kafka.allow("alice", right)
+        assert topics("alice") == {"secret"}
+        assert topics("bob") == set()
+        kafka.revoke("alice", right)
+        assert topics("alice") == set()
+        with pytest.raises(KafkaException):
+            topics("alice", "wrong")
+
+
+def test_users_with_certificates() -> None:
+    users = {"alice": "wonderland", "bob": "builder"}
+    with EmbeddedKafka(security="SSL", users=users, authorizer=True) as kafka:
+        kafka.create_topic("secret")
+        kafka.allow("alice", Acl("DESCRIBE", "TOPIC", "secret"))
+
+        def topics(**changed: str) -> set[str]:
+            settings = kafka.client_settings("alice")
+            known = {
+                "security_protocol": "SSL",
+                "ssl_ca_location": settings["ssl.truststore.location"],
+                "ssl_keystore_location": settings["ssl.keystore.location"],
+                "ssl_keystore_password": settings["ssl.keystore.password"],
+            }
+            return set(admin(kafka, **{**known, **changed}).list_topics(timeout=5).topics)
+
+        assert topics() == {"secret"}
+        bob = kafka.client_settings("bob")
+        assert (
+            topics(
+                ssl_keystore_location=bob["ssl.keystore.location"], ssl_keystore_password="builder"
+            )
+            == set()
+        )
+        with pytest.raises(KafkaException):
+            topics(ssl_keystore_location="", ssl_keystore_password="")
+
+
 class TestWhenItCantStart:
     def test_port_in_use(self, tmp_path: Path) -> None:
         with socket.socket() as other:
@@ -226,8 +289,12 @@ class TestWhenItCantStart:
             EmbeddedKafka(brokers=0)
         with pytest.raises(ArgumentError, match="security='TLS': must be one of PLAINTEXT, SSL"):
             EmbeddedKafka(security="TLS")
-        with pytest.raises(ArgumentError, match="users need a SASL listener"):
-            EmbeddedKafka(security="SSL", users={"alice": "secret"})
+        with pytest.raises(ArgumentError, match="users need a listener with SASL or SSL"):
+            EmbeddedKafka(users={"alice": "secret"})
+        with pytest.raises(ArgumentError, match="mechanism='MD5': must be one of PLAIN, SCRAM"):
+            EmbeddedKafka(security="SASL_SSL", mechanism="MD5")
+        with pytest.raises(ArgumentError, match="authorizer=True needs users"):
+            EmbeddedKafka(security="SSL", authorizer=True)
 
     def test_not_started(self) -> None:
         with pytest.raises(StateError, match="isn't running"):
@@ -239,7 +306,7 @@ class TestWhenItCantStart:
 
 USER = """\
 import sys, time
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 kafka = EmbeddedKafka(*sys.argv[1:])
 kafka.start()
 print(kafka.bootstrap_servers, kafka.directory, flush=True)
@@ -265,7 +332,7 @@ def test_a_directory_is_used_once_at_a_time(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as user:
         assert user.stdout is not None
         user.stdout.readline()
-        monkeypatch.setattr("headrace.kafka.broker.directory._WAIT_SECONDS", 0.2)
+        monkeypatch.setattr("headrace.embedded.directory._WAIT_SECONDS", 0.2)
         with pytest.raises(LockError, match="is in use by another Kafka"):
             EmbeddedKafka(tmp_path / "kafka").start()
         monkeypatch.undo()

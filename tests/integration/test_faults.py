@@ -41,8 +41,8 @@ from headrace import (
     handlers,
     serdes,
 )
+from headrace.embedded import EmbeddedKafka
 from headrace.kafka.admin import Admin
-from headrace.kafka.embedded import EmbeddedKafka
 from headrace.kafka.settings import ClientSettings
 from tests.cli.conftest import Headrace, running
 from tests.integration.applications import Cluster, close, wait_until

@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 
 from headrace.core.errors import BrokerError
 from headrace.core.record import TopicPartition
+from headrace.embedded import EmbeddedKafka
 from headrace.kafka.admin import Admin
 from headrace.kafka.changelog import ChangelogReader, PartitionReader
-from headrace.kafka.embedded import EmbeddedKafka
-from headrace.kafka.errors import OffsetGone
+from headrace.kafka.port import OffsetGone
 from headrace.kafka.producer import TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from tests.kafka.cluster import settings
@@ -34,7 +34,10 @@ class Log:
         self.producer.open()
 
     def write(self, *values: bytes) -> None:
-        self.producer.send([(*self.part, value[:1], value, 1000, ()) for value in values])
+        # As of now, as markers are: a marker that is a week younger than the records before it
+        # would begin a segment, and the broker could compact theirs while it is read.
+        now = int(time.time() * 1000)
+        self.producer.send([(*self.part, value[:1], value, now, ()) for value in values])
         self.producer._producer.flush()
 
     # The markers of transactions come a moment later; to read the log is to wait for them.
@@ -86,6 +89,18 @@ def test_only_what_was_committed_and_all_of_it(log: Log) -> None:
     assert log.read(6) == log.read(10) == []
     assert log.read(0, 1) == [b"a1"]
     assert log.read(0, 6) == [b"a1", b"b1", b"a3"]
+
+
+def test_records_have_their_own_offsets(log: Log) -> None:
+    log.commit(b"a1", b"b1")
+    log.abort(b"a2")
+    log.commit(b"a3")
+    found = [
+        (record.offset, record.value)
+        for records, _ in log.reader.records(log.part, 1, log.end())
+        for record in records
+    ]
+    assert found == [(1, b"b1"), (5, b"a3")]
 
 
 def test_many_records_come_in_large_lists(log: Log) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from headrace.core.errors import BrokerError, FencedError
 from headrace.core.record import TopicPartition
+from headrace.embedded import EmbeddedKafka
 from headrace.kafka.admin import Admin
 from headrace.kafka.changelog import ChangelogReader
-from headrace.kafka.embedded import EmbeddedKafka
-from headrace.kafka.positions import GroupReader, Position
+from headrace.kafka.port import Position
+from headrace.kafka.positions import GroupReader
 from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from tests.kafka.cluster import settings, values

@@ -10,10 +10,10 @@ import pytest
 
 from headrace.core.errors import BrokerError, FencedError, MissingTopicError
 from headrace.core.record import TopicPartition
-from headrace.kafka.embedded import EmbeddedKafka
-from headrace.kafka.errors import RecordRejected
-from headrace.kafka.positions import GroupReader, Position
-from headrace.kafka.producer import Outgoing, PlainProducer, TransactionalProducer
+from headrace.embedded import EmbeddedKafka
+from headrace.kafka.port import Outgoing, Position, RecordRejected
+from headrace.kafka.positions import GroupReader
+from headrace.kafka.producer import PlainProducer, TransactionalProducer
 from headrace.kafka.settings import ClientSettings
 from headrace.serde.murmur2 import partition_for
 from tests.kafka.cluster import records, settings, values

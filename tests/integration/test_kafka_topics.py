@@ -11,10 +11,10 @@ from headrace import StreamsBuilder, Topology, serdes
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import BrokerError, StreamsError
 from headrace.core.record import TopicPartition
-from headrace.kafka.admin import Admin, TopicSpec
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
+from headrace.kafka.admin import Admin
 from headrace.kafka.internal_topics import InternalTopics
-from headrace.kafka.positions import Position
+from headrace.kafka.port import Position, TopicSpec
 from headrace.kafka.settings import ClientSettings
 from tests.kafka.cluster import records, settings
 
@@ -130,6 +130,7 @@ def test_internal_topics_are_created_once(
         f"{name}-in": 3,
         f"{name}-g-repartition": 3,
         f"{name}-counts-changelog": 3,
+        f"{name}-headrace": 1,
     }
     configs = admin.configs(found)
     repartition = configs[f"{name}-g-repartition"]

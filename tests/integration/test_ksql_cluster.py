@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from tests.chaos.cluster import StandaloneCluster
 from tests.integration.test_cluster_state import node_processes
 from tests.integration.test_ksql_spark import Process, free_port, inserts, statements, until

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 from headrace.ksql.configuration import service_id
 from headrace.ksql.errors import KsqlError
 from headrace.ksql.kafka import (

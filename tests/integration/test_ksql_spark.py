@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace.kafka.embedded import EmbeddedKafka
+from headrace.embedded import EmbeddedKafka
 
 PATIENCE_S = 180.0
 

@@ -26,6 +26,7 @@ from headrace.kafka.java import find_java, java_home
 from headrace.testing import TopologyTestDriver
 from tests.integration.applications import Cluster, close
 from tests.integration.takeover.topology import STORES, takeover
+from tests.tools import JAVA_COMPILER
 
 # PySpark leaves sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -223,7 +224,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     home = java_home(find_java())
     compiler = home / "bin" / "javac"
     if not compiler.exists():
-        pytest.skip(f"TakeoverApp.java needs a compiler, and {home} has none: install a JDK")
+        JAVA_COMPILER.is_missing(f"There is none in {home}")
     jars = resolve(STREAMS)
     target = tmp_path_factory.mktemp("classes")
     class_path = os.pathsep.join(map(str, jars))

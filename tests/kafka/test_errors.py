@@ -7,7 +7,13 @@ import time
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from headrace.core.errors import BrokerError, ConfigError, FencedError, MissingTopicError
+from headrace.core.errors import (
+    AuthorizationError,
+    BrokerError,
+    ConfigError,
+    FencedError,
+    MissingTopicError,
+)
 from headrace.kafka.errors import (
     CLIENT_LOGGER,
     Complaints,
@@ -28,7 +34,14 @@ from headrace.kafka.errors import (
         (KafkaError.UNKNOWN_TOPIC_OR_PART, MissingTopicError, None, "doesn't exist"),
         (KafkaError.UNKNOWN_MEMBER_ID, BrokerError, False, "Stop the other application"),
         (KafkaError.ILLEGAL_GENERATION, BrokerError, False, "Stop the other application"),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, BrokerError, False, "Ask for the right"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AuthorizationError, False, "Ask for READ on top"),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, AuthorizationError, False, "Ask for READ on gro"),
+        (
+            KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            AuthorizationError,
+            False,
+            "Ask for WRITE on transactional ids",
+        ),
         (KafkaError._AUTHENTICATION, BrokerError, False, "Check security.protocol"),
         (KafkaError.INVALID_REQUEST, BrokerError, False, "INVALID_REQUEST"),
     ],
@@ -50,6 +63,16 @@ def test_the_reason_behind_a_timeout_is_told() -> None:
     assert "wrong password" in str(error)
     assert not getattr(error, "retriable", True)
     assert complaints.hopeless
+
+
+def test_a_closed_connection_does_not_hide_why_it_was_closed() -> None:
+    complaints = Complaints()
+    complaints(KafkaError(KafkaError._SSL, "certificate verify failed"))
+    complaints(KafkaError(KafkaError._TRANSPORT, "closed after 8ms in state SSL_HANDSHAKE"))
+    assert complaints.hopeless
+    complaints(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
+    assert complaints.last is not None
+    assert complaints.last.str() == "wrong password"
 
 
 def test_all_brokers_are_down_is_better_than_nothing() -> None:
@@ -84,14 +107,30 @@ class Calls:
         self.served += 1
 
 
-def run(calls: Calls, complaints: Complaints | None = None, seconds: float = 10) -> str:
+def run(
+    calls: Calls,
+    complaints: Complaints | None = None,
+    seconds: float = 10,
+    *,
+    is_interrupted: bool = False,
+) -> str:
     return tried(
         calls,
         "It failed",
         deadline=time.monotonic() + seconds,
         complaints=complaints or Complaints(),
         serve=calls.serve,
+        is_interrupted=lambda: is_interrupted,
     )
+
+
+def test_who_is_interrupted_does_not_try_again() -> None:
+    calls = Calls(KafkaError._TRANSPORT, KafkaError._TRANSPORT)
+
+    with pytest.raises(BrokerError):
+        run(calls, is_interrupted=True)
+
+    assert len(calls.failures) == 1
 
 
 def test_passing_errors_are_tried_again() -> None:

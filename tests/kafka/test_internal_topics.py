@@ -30,8 +30,9 @@ from headrace import (
 )
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import BrokerError, MissingTopicError, StreamsError
-from headrace.kafka.admin import Admin, TopicInfo, TopicSpec
+from headrace.kafka.admin import Admin
 from headrace.kafka.internal_topics import InternalTopics, is_internal_name
+from headrace.kafka.port import TopicInfo, TopicSpec
 from headrace.topology.nodes import SourceNode
 
 RECORDED = json.loads((Path(__file__).parent / "recorded/internal_topics.json").read_text())
@@ -256,6 +257,7 @@ def test_a_pattern_reads_what_is_there_but_nothing_internal() -> None:
         "logs-b",
         "app-r-repartition",
         "app-counts-changelog",
+        "app-headrace",
     }
 
 
@@ -295,6 +297,8 @@ def test_what_a_pattern_matches_must_fit_what_it_is_joined_with() -> None:
         ("app-fk-subscription-response-topic", True),
         ("app-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000004-topic", True),
         ("app-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-0000000012-topic", True),
+        ("app-headrace", True),
+        ("app-x-headrace", False),
         ("app-topic", False),
         ("app-counts-changelogs", False),
         ("application-counts-changelog", False),
@@ -324,6 +328,7 @@ def test_missing_topics_are_created_once() -> None:
     ] == [
         ("app-g-repartition", 4, 3),
         ("app-counts-changelog", 4, 3),
+        ("app-headrace", 1, 3),
     ]
 
 

@@ -6,19 +6,24 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from headrace.core.errors import ConfigError
-from headrace.kafka import jars
+from headrace.kafka import jar_manifest, jars
+from headrace.kafka.jar_manifest import Jar
 from headrace.kafka.jars import JarSet, resolve
 
 SET = JarSet("things", ("org.example:thing_2.13:1.0", "org.example:other:2.0"))
 
+# It begins as pip's programs do: the path of a Python can have a space in it.
 # Ivy's arguments come after `-cp <jar> org.apache.ivy.Main`, in pairs but for -types.
 IVY = """\
-#!{python}
+#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+' '''
 import pathlib, sys, time
 arguments = sys.argv[4:]
 values = {{name: arguments[i + 1] for i, name in enumerate(arguments) if name[0] == "-"}}
@@ -108,15 +113,72 @@ def test_beside_spark_leaves_out_what_spark_has(ivy: Ivy) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda file: file.unlink(), lambda file: file.write_bytes(b"half")]
+    "spoil",
+    [
+        lambda file: file.unlink(),
+        lambda file: file.write_bytes(b"half"),
+        lambda file: file.write_bytes(b"xyx"),  # as long as before
+    ],
 )
-def test_a_spoiled_cache_is_made_anew(ivy: Ivy, spoil: Callable[[Path], object]) -> None:
+def test_a_spoiled_cache_is_made_anew(
+    ivy: Ivy, spoil: Callable[[Path], object], caplog: pytest.LogCaptureFixture
+) -> None:
     files = resolve(SET)
-    spoil(files[3])
+    spoiled = next(file for file in files if file.name == "thing3-1.0.jar")
+    spoil(spoiled)
     assert not jars.is_resolved(SET)
-    assert resolve(SET) == files
+    lines: list[str] = []
+    assert resolve(SET, lines.append) == files
+    assert "things: damaged, to be fetched again: thing3-1.0.jar" in lines
+    assert f"fetched again: thing3-1.0.jar (in {files[0].parent})" in caplog.text
+    assert spoiled.read_bytes() == b"xxx"
     assert len(ivy.calls) == 2
     assert resolve(SET, pytest.fail) == files
+
+
+@pytest.fixture
+def locked(ivy: Ivy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The set's files, in the cache; its lock has them as they are now."""
+    files = resolve(SET)
+    lock = tmp_path / "jars.lock"
+    manifest = (files[0].parent / jars.MANIFEST).read_text()
+    lock.write_text(f"# Written by a test\n\n[other]\n\n[things]\n{manifest}")
+    monkeypatch.setattr(jar_manifest, "LOCK", lock)
+    return files
+
+
+def test_a_file_changed_together_with_its_manifest_is_found(locked: list[Path], ivy: Ivy) -> None:
+    directory, file = locked[0].parent, locked[3]
+    file.write_bytes(b"evil")
+    changed = [Jar.of(path, ()) for path in locked]
+    (directory / jars.MANIFEST).write_text(jar_manifest.write_manifest(changed))
+    assert not jars.is_resolved(SET)
+    assert resolve(SET) == locked
+    assert file.read_bytes() != b"evil"
+    assert len(ivy.calls) == 2
+
+
+@pytest.mark.parametrize("file", ["thing3-1.0.jar", "another-1.0.jar"])
+def test_only_locked_files_are_used(locked: list[Path], ivy: Ivy, file: str) -> None:
+    ivy.becomes(f'{WORKS}\n(target / "{file}").write_bytes(b"evil")')
+    locked[0].unlink()
+    with pytest.raises(ConfigError, match=f"not the ones that Headrace was made for: {file}. Th"):
+        resolve(SET)
+    assert not jars.is_resolved(SET)
+    ivy.becomes(WORKS)
+    assert resolve(SET) == locked
+
+
+def test_what_spark_has_may_be_missing(locked: list[Path], ivy: Ivy) -> None:
+    ivy.becomes(f'{WORKS}\n(target / "thing3-1.0.jar").unlink()')
+    locked[0].unlink()
+    assert len(resolve(SET)) == 11
+
+
+def test_a_manifest_says_what_a_file_came_of(ivy: Ivy) -> None:
+    first = resolve(SET)[0]
+    listed = jar_manifest.read_manifest((first.parent / jars.MANIFEST).read_text().splitlines())
+    assert Jar(sha256(b"x" * 7).hexdigest(), "org.example:thing7:1.0", "thing7-1.0.jar") in listed
 
 
 def test_a_failure_leaves_nothing_and_says_why(ivy: Ivy) -> None:

@@ -14,8 +14,9 @@ from headrace import AutoOffsetReset, StreamsBuilder, Topology, serdes
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
+from headrace.kafka.port import Kafka, Position
 from headrace.kafka.positions import GroupReader
-from headrace.kafka.resets import out_of_range, starting_offsets
+from headrace.kafka.resets import lost_positions, starting_offsets
 
 TEXT = serdes.string()
 
@@ -102,7 +103,28 @@ def test_none_is_an_error_that_names_the_partitions(policy: AutoOffsetReset | No
         offsets(reading(a=policy), ["a"], auto_offset_reset="none")
 
 
-def test_positions_that_are_no_longer_in_the_log() -> None:
-    given = {TopicPartition("a", number): at for number, at in enumerate([9, 10, 50, 100, 101])}
-    found = out_of_range(cast(GroupReader, FakeGroup()), given)
-    assert found == [TopicPartition("a", 0), TopicPartition("a", 4)]
+class FakeKafka:
+    """A transaction is open from 100 on: the log has records up to 119."""
+
+    group = FakeGroup()
+
+    @property
+    def changelogs(self) -> FakeKafka:
+        return self
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 120)
+
+
+def test_positions_that_are_lost() -> None:
+    parts = [TopicPartition("a", number) for number in range(7)]
+    offsets = [9, 10, 50, 100, 120, 121]
+    committed = {part: Position(at) for part, at in zip(parts, offsets, strict=False)}
+    kafka = cast(Kafka, FakeKafka())
+    found = lost_positions(kafka, committed, parts, parts)
+    assert found == {
+        parts[0]: "a-0@9 was deleted before it was read, its log begins at 10",
+        parts[5]: "a-5@121 is not there, its log ends at 120",
+        parts[6]: "a-6 has no position any more",
+    }
+    assert lost_positions(kafka, {}, parts, ()) == {}

@@ -243,3 +243,11 @@ def test_wrong_offset_resets(text: str) -> None:
 def test_durations_are_read_as_java_reads_them(text: str, seconds: float | None) -> None:
     expected = None if seconds is None else timedelta(seconds=seconds)
     assert iso_duration(text) == expected
+
+
+@pytest.mark.parametrize(("partitions", "megabytes"), [(1, 8), (16, 8), (64, 2), (1000, 1)])
+def test_the_more_partitions_the_less_is_fetched_of_each(partitions: int, megabytes: int) -> None:
+    found = settings({}).java(partitions)["max.partition.fetch.bytes"]
+    assert int(found) == megabytes * 1024 * 1024
+    given = settings({"max.partition.fetch.bytes": 5000}).java(partitions)
+    assert given["max.partition.fetch.bytes"] == "5000"

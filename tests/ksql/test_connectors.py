@@ -115,3 +115,13 @@ def test_a_connect_that_is_away() -> None:
         assert "can't be reached" in server.refused("SHOW CONNECTORS;").message
     finally:
         server.close()
+
+
+def test_secrets_are_not_shown(server: TestServer) -> None:
+    (made,) = server.run(
+        "CREATE SOURCE CONNECTOR shop WITH ('connector.class'='a.B', 'password'='0123', "
+        "'url'='db://anna:0123@host/');"
+    )
+    assert "0123" not in json.dumps(made)
+    shown = {"connector.class": "a.B", "password": "[hidden]", "url": "db://****@host/"}
+    assert made["info"]["config"] == shown

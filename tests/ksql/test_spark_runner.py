@@ -246,3 +246,28 @@ def test_a_server_that_stops_keeps_everything(runner: SparkRunner, query: Persis
     runner.close()
     assert running() == []
     assert Kafka.deleted == []
+
+
+def test_a_query_of_the_same_name_begins_after_all_of_the_last_one_is_deleted(
+    runner: SparkRunner, query: PersistentQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is deleted in the background would be that of the new one."""
+    monkeypatch.setattr(spark, "_STOP_S", 0.01)
+    cleaning, cleaned = threading.Event(), threading.Event()
+
+    def slowly(application: Application) -> None:
+        cleaning.set()
+        assert cleaned.wait(10)
+
+    monkeypatch.setattr(Application, "clean_up", slowly)
+    runner.start(query)
+    until(lambda: len(running()) == 1)
+    runner.stop(query.id, forget=True)
+    assert cleaning.wait(10)
+    runner.start(query)
+    time.sleep(0.05)
+    assert running() == []
+    cleaned.set()
+    until(lambda: len(running()) == 1)
+    group = "_confluent-ksql-default_query_CTAS_COUNTS_0"
+    assert Kafka.deleted == [f"{group}-x-changelog", group]

@@ -241,7 +241,9 @@ def task_of(topology: Topology) -> StreamTask:
     nodes = tuple(topology.nodes)
     config = StreamsConfig({"application.id": "app"})
     inputs = {TopicPartition("in", 0): nodes[0]}
-    return StreamTask(TaskSpec(TaskId(0, 0), topology, nodes, inputs, config), ManualClock(NOW))
+    task = StreamTask(TaskSpec(TaskId(0, 0), topology, nodes, inputs, config), ManualClock(NOW))
+    task.start()
+    return task
 
 
 def columns(count: int, first: int = 0) -> Columns:

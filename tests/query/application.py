@@ -95,6 +95,7 @@ class Application:
             state = TaskState(self.directory.task(str(plan.id)), identity(self.plan, plan))
             state.acquire(10)
             task = StreamTask(self.plan.spec(plan), ManualClock(0), storage=state)
+            task.start()
             task.add_records(part, records[number])
             while task.has_records:
                 task.process_next()

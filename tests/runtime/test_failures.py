@@ -13,6 +13,7 @@ from headrace import (
     HandlerError,
     ProcessingError,
     Processor,
+    ProducerRecord,
     PunctuationType,
     Record,
     Serde,
@@ -313,16 +314,66 @@ def test_an_error_while_a_cache_is_flushed() -> None:
         pipe(driver, "x")
 
 
-def test_an_error_of_a_global_processor_comes_out_as_it_is() -> None:
-    class Fails(Processor[Any, Any, Any, Any]):
-        def process(self, record: Record[Any, Any]) -> None:
-            raise ValueError("no good")
+class KeepsGood(Processor[Any, Any, Any, Any]):
+    """Of a global store: keeps what isn't bad."""
 
+    def process(self, record: Record[Any, Any]) -> None:
+        if record.value == "bad":
+            raise ValueError("no good")
+        self.context.get_state_store("global").put(record.key, record.value)
+
+
+def global_driver(settings: dict[str, Any]) -> TopologyTestDriver:
     topology = Topology()
     store = stores.key_value("global", key=TEXT, value=TEXT, logging=False)
-    topology.add_global_store(store, "source", "in", "fails", Fails, key=TEXT, value=TEXT)
+    topology.add_global_store(store, "source", "in", "keeps", KeepsGood, key=TEXT, value=TEXT)
+    return TopologyTestDriver(topology, settings)
+
+
+@pytest.mark.parametrize("enabled", [{}, {"processing.exception.handler.global.enabled": "false"}])
+def test_an_error_of_a_global_processor_comes_out_as_it_is(enabled: dict[str, Any]) -> None:
+    driver = global_driver({"processing.exception.handler": "log_and_continue", **enabled})
     with pytest.raises(ValueError, match="no good"):
-        TopologyTestDriver(topology).input_topic("in", TEXT, TEXT).pipe("k", "v", 1)
+        driver.input_topic("in", TEXT, TEXT).pipe("k", "bad", 1)
+
+
+def test_the_handler_is_asked_for_global_processors_if_that_is_enabled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked: list[ErrorContext] = []
+
+    def handler(context: ErrorContext, record: Any, error: Exception) -> Response:
+        asked.append(context)
+        letter = ProducerRecord("dead", None, context.raw_key, context.raw_value, 5)
+        return Response.resume([letter])
+
+    driver = global_driver(
+        {
+            "processing.exception.handler": handler,
+            "processing.exception.handler.global.enabled": True,
+        }
+    )
+    topic = driver.input_topic("in", TEXT, TEXT)
+    topic.pipe("a", "good", 1)
+    topic.pipe("b", "bad", 2)
+    topic.pipe("c", "good", 3)
+    assert dict(driver.stores()["global"].all()) == {"a": "good", "c": "good"}
+    assert [(each.node, each.topic, each.offset) for each in asked] == [("keeps", "in", 1)]
+    assert asked[0].raw_value == b"bad"
+    # A global store has no producer.
+    assert "a dead letter for dead is dropped" in caplog.text
+    assert driver.output_topic("dead", TEXT, TEXT).is_empty
+
+
+def test_a_global_processor_fails_if_the_handler_says_so() -> None:
+    driver = global_driver(
+        {
+            "processing.exception.handler": "log_and_fail",
+            "processing.exception.handler.global.enabled": True,
+        }
+    )
+    with pytest.raises(ValueError, match="no good"):
+        driver.input_topic("in", TEXT, TEXT).pipe("k", "bad", 1)
 
 
 def test_a_timestamp_extractor_that_fails() -> None:

@@ -42,7 +42,9 @@ def make(topology: Topology, **config: Any) -> StreamTask:
     nodes = tuple(topology.nodes)
     settings = StreamsConfig({"application.id": "app", **config})
     spec = TaskSpec(TaskId(0, 0), topology, nodes, {IN: nodes[0]}, settings)
-    return StreamTask(spec, ManualClock(0))
+    task = StreamTask(spec, ManualClock(0))
+    task.start()
+    return task
 
 
 def copy_topology(**source: Any) -> Topology:
@@ -202,6 +204,7 @@ def test_what_is_only_counted_is_not_read_behind_a_repartition_topic() -> None:
     config = StreamsConfig({"application.id": "app"})
     spec = TaskSpec(TaskId(1, 0), topology, tuple(counting_part.nodes), inputs, config)
     task = StreamTask(spec, ManualClock(0))
+    task.start()
     task.process_columns(part, Columns([0, 1], [5, 6], [b"all"] * 2, [b"{}", b"no JSON"]))
     assert task.stores["counts"].get("all") == ValueAndTimestamp(2, 6)
 
@@ -285,16 +288,13 @@ def test_a_task_is_made_anew_from_storage_and_metadata() -> None:
         StreamsConfig({"application.id": "app"}),
     )
     first = StreamTask(spec, ManualClock(0), storage=storage)
+    first.start()
     first.process_columns(IN, columns((1, b"a", b"x"), (2, b"a", b"y")))
     first.commit()
     storage.kept = first.facts()
-    second = StreamTask(
-        spec,
-        ManualClock(0),
-        storage=storage,
-        metadata=first.metadata,
-        restore=lambda task: task.resume_at(IN, 12, 2),
-    )
+    second = StreamTask(spec, ManualClock(0), storage=storage, metadata=first.metadata)
+    second.resume_at(IN, 12, 2)
+    second.start()
     second.process_columns(IN, columns((3, b"a", b"z")))
     second.commit()
     assert [(r.key, r.value) for r in sent(second)] == [(b"a", (3).to_bytes(8))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import logging
-import shutil
 import ssl
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import pytest
 from headrace import ConfigError, StreamsConfig
 from headrace.server.service import Service
 from tests.server.application import TOKEN, FakeStreams
+from tests.tools import OPENSSL
 
 
 def configured(streams: FakeStreams, **settings: Any) -> FakeStreams:
@@ -86,12 +86,11 @@ def test_half_a_certificate(fresh: FakeStreams, tmp_path: Path) -> None:
         Service(configured(fresh, server_certificate_file=str(tmp_path / "none.pem")))
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_tls(fresh: FakeStreams, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     files = ["-keyout", str(key), "-out", str(certificate)]
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made = [OPENSSL.program(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     subprocess.run([*made, *names, *files], check=True, capture_output=True)
     settings = {
         "application_server": "0.0.0.0:0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,14 @@ def test_it_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.startswith(f"-XX:SharedArchiveFile={archive} ")
     assert java_options(told.append) == options
     assert (java.runs, len(told)) == (1, 1)
+
+
+def test_a_path_with_a_space_is_one_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "Anne's Gerät"))
+    use(monkeypatch, b"classes")
+    archive, *_ = shlex.split(java_options())
+    [made] = (tmp_path / "Anne's Gerät" / "spark").glob("*.jsa")
+    assert archive == f"-XX:SharedArchiveFile={made}"
 
 
 def test_another_spark_has_another(

@@ -6,17 +6,18 @@ import errno
 import os
 import random
 import shutil
+from binascii import crc32
 from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
-import orjson
 import pytest
 
 from headrace.core.errors import StreamsError
 from headrace.runtime.stores import StorageError
 from headrace.state import Checkpoint, TaskState
-from headrace.state.data_file import damage, read_meta
+from headrace.state.checksums import _SEAL, Checksums
+from headrace.state.data_file import read_meta
 from headrace.state.environment import Environment
 
 from .processes import run
@@ -118,7 +119,7 @@ def test_a_page_of_zeros_is_noticed(path: Path) -> None:
     with (path / "data.mdb").open("r+b") as data:
         data.seek(2 * meta.page_size)
         data.write(bytes((meta.last_page - 1) * meta.page_size))
-    assert "LMDB can't read it" in (reset_reason(path) or "")
+    assert reset_reason(path) == "page 2 of data.mdb is not as it was written"
 
 
 def test_damage_that_a_read_finds_is_gone_after_the_turn(path: Path) -> None:
@@ -149,7 +150,7 @@ def test_other_stores_are_noticed(path: Path) -> None:
     assert reset_reason(path, f"{IDENTITY}\nother stores") == "its stores were of another kind"
 
 
-def test_a_wrong_checksum_is_noticed(path: Path) -> None:
+def test_what_somebody_else_has_committed_is_noticed(path: Path) -> None:
     with (
         lmdb.open(str(path), max_dbs=10) as environment,
         environment.begin(write=True) as transaction,
@@ -157,19 +158,32 @@ def test_a_wrong_checksum_is_noticed(path: Path) -> None:
         about = environment.open_db(b"about", txn=transaction)
         record = transaction.get(b"about", b"", db=about)
         transaction.put(b"about", record.replace(b'"run"', b'"ruin'), db=about)
-    assert reset_reason(path) == "its checksum is wrong"
+    assert reset_reason(path) == "its checksums are of another commit"
 
 
 def test_a_database_of_something_else_is_noticed(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path)) as environment, environment.begin(write=True) as transaction:
         transaction.put(b"some", b"thing")
     (tmp_path / ".lock").write_text('{"busy":false}')
-    assert "LMDB can't read it" in (reset_reason(tmp_path) or "")
+    assert reset_reason(tmp_path) == "there are no checksums of its pages"
 
 
-def test_a_missing_record_of_holders_is_noticed(path: Path) -> None:
+def test_state_of_before_there_were_checksums_is_wiped(path: Path) -> None:
+    (path / "checksums").unlink()
+    assert reset_reason(path) == "there are no checksums of its pages"
+
+
+def test_checksums_of_another_format_are_noticed(path: Path) -> None:
+    data = bytearray((path / "checksums").read_bytes())
+    data[8:12] = (7).to_bytes(4, "little")
+    data[_SEAL.size : _SEAL.size + 4] = crc32(data[: _SEAL.size]).to_bytes(4, "little")
+    (path / "checksums").write_bytes(data)
+    assert reset_reason(path) == "its checksums have format 7, and not 1"
+
+
+def test_a_missing_record_of_holders_is_no_reason(path: Path) -> None:
     (path / ".lock").unlink()
-    assert reset_reason(path) == "there is no .lock that says how it was left"
+    assert reset_reason(path) is None
 
 
 def test_an_old_backup_is_old_state(path: Path, tmp_path: Path) -> None:
@@ -194,9 +208,10 @@ def test_an_old_backup_may_come_while_the_state_is_open(
     state.map("store").put(b"new", b"1")
     state.commit(Checkpoint("run", 2), {})
     state.release()
-    if not in_place:
-        (path / "data.mdb").unlink()
-    shutil.copyfile(tmp_path / "backup" / "data.mdb", path / "data.mdb")
+    for name in ("data.mdb", "checksums"):
+        if not in_place:
+            (path / name).unlink()
+        shutil.copyfile(tmp_path / "backup" / name, path / name)
     state.acquire(0)
     assert state.checkpoint == CHECKPOINT
     assert state.map("store").get(b"new") is None
@@ -204,45 +219,21 @@ def test_an_old_backup_may_come_while_the_state_is_open(
     state.close()
 
 
-def test_one_death_is_forgiven_and_two_are_not(path: Path) -> None:
-    script = f"""
-        state = TaskState(Path({str(path)!r}), {IDENTITY!r})
-        state.acquire(0)
-        state.map("store").put(b"x", b"y")
-        os.kill(os.getpid(), signal.SIGKILL)
-    """
-    run(script)
-    assert reset_reason(path) is None
-    run(script)
-    run(script)
-    assert reset_reason(path) == "the last two processes that had it died"
-
-
-def test_a_restart_of_the_machine_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = TaskState(path, IDENTITY)
-    state.acquire(0)
-    state.release()
-    state._close_environment()
-    monkeypatch.setattr("headrace.state.lock._boot_id", lambda: "another")
-    assert reset_reason(path) == "the machine was restarted before all of it was on the disk"
-
-
-def test_state_that_nobody_looked_at_is_not_made_trustworthy(
+def test_state_that_was_not_closed_outlasts_a_restart_if_all_of_it_is_there(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = TaskState(path, IDENTITY)
     state.acquire(0)
     state.release()
     state._close_environment()
-    monkeypatch.setattr("headrace.state.lock._boot_id", lambda: "another")
-    TaskState(path, IDENTITY).close()
-    assert reset_reason(path) == "the machine was restarted before all of it was on the disk"
+    monkeypatch.setattr("headrace.state.boot.boot_id", lambda: "another")
+    assert reset_reason(path) is None
 
 
 def test_state_that_was_closed_outlasts_a_restart(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.state.lock._boot_id", lambda: "another")
+    monkeypatch.setattr("headrace.state.boot.boot_id", lambda: "another")
     assert reset_reason(path) is None
 
 
@@ -250,8 +241,8 @@ def test_a_lock_file_that_was_half_written_is_a_death(path: Path) -> None:
     (path / ".lock").write_text('{"pid":1,"bu')
     state = TaskState(path, IDENTITY)
     state.acquire(0)
-    assert state._lock.deaths == 1
-    assert orjson.loads((path / ".lock").read_bytes())["deaths"] == 1
+    assert state._lock.died
+    assert state.reset_reason is None
     state.close()
 
 
@@ -270,7 +261,7 @@ def test_the_file_always_has_the_pages_that_it_claims(tmp_path: Path) -> None:
         if chance.random() < 0.3:
             state.drop(f"store/{chance.randrange(3)}")
         state.commit(Checkpoint("run", number), {})
-        assert damage(tmp_path / "data.mdb") is None
+        Checksums(tmp_path).check(thorough=True)
     state.close()
 
 

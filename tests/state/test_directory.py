@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
+from headrace.app.housekeeping import Leftovers
+from headrace.core.config import StreamsConfig
 from headrace.core.errors import ArgumentError, LockError, StreamsError
 from headrace.state import Checkpoint, StateDirectory, TaskState
 
@@ -48,6 +52,35 @@ def test_unused_tasks_are_removed_after_a_delay(tmp_path: Path) -> None:
     assert directory.remove_unused(["0_2"], 0) == ["0_0"]
     assert directory.tasks() == ["0_2", "0_3"]
     in_use.close()
+
+
+def test_a_task_that_was_used_in_the_future_is_of_any_age(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path, "app")
+    make_task(directory, "0_0")
+    make_task(directory, "0_1")
+    soon = (tmp_path / "app" / "0_1" / ".lock").stat().st_mtime + 3600
+    os.utime(tmp_path / "app" / "0_1" / ".lock", (soon, soon))
+    assert directory.remove_unused([], 600_000) == ["0_1"]
+
+
+@pytest.mark.parametrize(("max_age", "left"), [(-1, ["0_0", "0_1"]), (7_200_000, ["0_0"])])
+def test_outdated_state_is_removed_at_the_start(
+    max_age: int, left: list[str], tmp_path: Path
+) -> None:
+    config = StreamsConfig(
+        {
+            "application.id": "app",
+            "state.dir": tmp_path,
+            "state.cleanup.dir.max.age.ms": max_age,
+        }
+    )
+    directory = StateDirectory.of(config)
+    make_task(directory, "0_0")
+    make_task(directory, "0_1")
+    old = (tmp_path / "app" / "0_1" / ".lock").stat().st_mtime - 7_201
+    os.utime(tmp_path / "app" / "0_1" / ".lock", (old, old))
+    Leftovers(config).remove_outdated()
+    assert directory.tasks() == left
 
 
 def test_a_directory_without_a_lock_is_unused(tmp_path: Path) -> None:
@@ -98,3 +131,56 @@ def test_a_root_that_can_not_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "root").write_text("a file")
     with pytest.raises(StreamsError, match=r"can't be used: .* set another state.dir"):
         StateDirectory(tmp_path / "root", "app").task("0_1")
+
+
+def lock_of(path: Path) -> dict[str, Any]:
+    form = orjson.loads((path / ".lock").read_bytes())
+    assert isinstance(form, dict)
+    return form
+
+
+def test_what_tasks_have_left_is_brought_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = StateDirectory(tmp_path, "app")
+    directory.sync()
+    make_task(directory, "0_0")
+    left = TaskState(directory.task("0_1"), "0_1")
+    left.acquire(0)
+    left.commit(Checkpoint("run", 1), {})
+    left.release()
+    killed = TaskState(directory.task("0_2"), "0_2")
+    killed.acquire(0)
+    killed.commit(Checkpoint("run", 1), {})
+    killed._lock.forget()
+    busy = TaskState(directory.task("0_3"), "0_3")
+    busy.acquire(0)
+    busy.commit(Checkpoint("run", 1), {})
+    used = (left.path / ".lock").stat().st_mtime_ns
+    assert lock_of(left.path)["unsynced_boot"] is not None
+    synced: list[Path] = []
+    monkeypatch.setattr("headrace.state.task_state.sync_files", synced.append)
+    directory.sync()
+    assert synced == [left.path, killed.path]
+    for state in (left, killed):
+        assert lock_of(state.path)["unsynced_boot"] is None
+        assert lock_of(state.path)["busy"] is False
+    assert lock_of(busy.path)["busy"] is True
+    assert (left.path / ".lock").stat().st_mtime_ns == used
+    busy.close()
+
+
+def test_what_could_not_be_brought_to_the_disk_is_not_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path) -> None:
+        raise OSError("Input/output error")
+
+    directory = StateDirectory(tmp_path, "app")
+    state = TaskState(directory.task("0_0"), "0_0")
+    state.acquire(0)
+    state.commit(Checkpoint("run", 1), {})
+    state.release()
+    monkeypatch.setattr("headrace.state.task_state.sync_files", fail)
+    directory.sync()
+    assert lock_of(state.path)["unsynced_boot"] is not None

@@ -265,9 +265,10 @@ def test_an_older_file_may_be_put_under_processes_that_have_it_open(tmp_path: Pa
         state.map("store").put(b"a", b"%d" % number)
         state.commit(Checkpoint("run", number), {})
         if number == 1:
-            shutil.copyfile(path / "data.mdb", tmp_path / "backup")
+            shutil.copytree(path, tmp_path / "backup")
     state.release()
-    shutil.copyfile(tmp_path / "backup", path / "data.mdb")
+    for name in ("data.mdb", "checksums"):
+        shutil.copyfile(tmp_path / "backup" / name, path / name)
     child = run(
         f"""
         state = TaskState(Path({str(path)!r}), "task")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from enum import Enum
 
 from headrace.core.errors import StateError
+
+log = logging.getLogger("headrace")
 
 
 class State(Enum):
@@ -66,7 +69,11 @@ class Lifecycle:
             self._state = new
             self._changed.notify_all()
         if self.listener is not None:
-            self.listener(new, old)
+            try:
+                self.listener(new, old)
+            except Exception:
+                # Who is only told must not keep an application from running, or from ending.
+                log.exception("The state listener failed at %s", new.name)
         return True
 
     def wait_for(self, *states: State, timeout_s: float | None = None) -> bool:

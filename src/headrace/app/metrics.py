@@ -93,7 +93,7 @@ class ApplicationMetrics:
         now = _now_ms()
         for report in reports:
             thread = self._thread(report.slot)
-            self._registry.add(report.thread_metrics, now, thread=thread)
+            self._registry.add(report.slot_metrics, now, thread=thread)
             self._registry.add(report.global_metrics, now, thread=thread, task=_GLOBAL)
             self._registry.add(report.metrics, now, thread=thread, task=report.task)
 
@@ -116,7 +116,7 @@ class ApplicationMetrics:
         for node in nodes:
             self._copies.pop(node, None)
 
-    def thread_failed(self) -> None:
+    def slot_failed(self) -> None:
         """An error ended the threads."""
         self._failed_threads += 1
 

@@ -55,9 +55,12 @@ class Nodes:
         """There is a new plan."""
         with self._lock:
             self._stateful = frozenset(str(t.id) for t in plan.tasks if changelogs(plan, t))
+            tasks = {str(task.id) for task in plan.tasks}
+            self._active = {task: name for task, name in self._active.items() if task in tasks}
             self._tell()
 
     def joined(self, name: str, address: HostInfo, send: Send) -> None:
+        """There is a node, at NO_HOST if it answers no requests."""
         with self._lock:
             self._nodes[name] = _Node(address, send)
             self._told = None
@@ -90,6 +93,12 @@ class Nodes:
     # What is known
 
     @property
+    def have_tasks(self) -> bool:
+        """Whether tasks run on nodes, rather than on the driver's host."""
+        with self._lock:
+            return bool(self._active)
+
+    @property
     def addresses(self) -> dict[str, HostInfo]:
         with self._lock:
             return {name: node.address for name, node in self._nodes.items()}
@@ -109,17 +118,18 @@ class Nodes:
             ]
         return sorted(found, key=lambda copy: float("inf") if copy.lag is None else copy.lag)
 
-    def tasks_of(self) -> dict[HostInfo, tuple[set[str], set[str]]]:
-        """The tasks that each node has, and those of which it keeps a copy."""
+    def tasks(self) -> list[tuple[HostInfo, set[str], set[str]]]:
+        """Of each node its address, the tasks that it has, and those of which it keeps a copy."""
         with self._lock:
             standbys = self._standbys()
-            return {
-                node.address: (
+            return [
+                (
+                    node.address,
                     {task for task, active in self._active.items() if active == name},
                     {task for task, names in standbys.items() if name in names},
                 )
-                for name, node in self._nodes.items()
-            }
+                for name, node in sorted(self._nodes.items())
+            ]
 
     # Who keeps copies
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headrace.app.lifecycle import State
@@ -43,6 +44,8 @@ class Status:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Dropped records, by task."""
     restoring: tuple[Restoring, ...] = ()
+    reason: str | None = None
+    """Why it doesn't get on: what it waits for, or tries again; None if nothing keeps it."""
     last_error: str | None = None
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -61,6 +64,8 @@ class Progress:
         self.records = 0
         self.batches = 0
         self.batch_ms = 0.0
+        self.reason: str | None = None
+        """As in Status. Whoever waits sets it; what gets on clears it."""
         self.lag: int | None = None
         self.ends: dict[TopicPartition, int] = {}
         self.lags: dict[TopicPartition, int] = {}
@@ -80,7 +85,15 @@ class Progress:
         self.task_records.update(counts)
         self.batches += 1
         self.batch_ms = milliseconds
-        self._recent.append((time.monotonic(), counts))
+        self.reason = None
+        now = time.monotonic()
+        self._recent.append((now, counts))
+        self._forget_before(now - _RATE_WINDOW_S)
+
+    def reached(self, positions: Iterable[tuple[str, int, int]]) -> None:
+        """What was committed before the end of a batch: topic, partition, offset."""
+        for topic, partition, offset in positions:
+            self.positions[TopicPartition(topic, partition)] = offset
 
     def failed(self, reports: Iterable[TaskReport]) -> None:
         """Remember the errors of a batch."""
@@ -92,15 +105,24 @@ class Progress:
         """Remember an error that isn't of a batch."""
         self._remember(type(error).__name__, str(error))
 
+    def attempt_failed(self, kind: str, message: str, task: str | None) -> None:
+        """Remember an attempt at a batch that is tried again."""
+        self.reason = f"Trying again: {message}"
+        self._remember(kind, message, task)
+
     def rates(self) -> dict[str, float]:
         """Records a second of each task, lately."""
-        now = time.monotonic()
-        while self._recent and self._recent[0][0] < now - _RATE_WINDOW_S:
-            self._recent.popleft()
+        self._forget_before(time.monotonic() - _RATE_WINDOW_S)
         recent: Counter[str] = Counter()
         for _, counts in [*self._recent]:
             recent.update(counts)
         return {task: count / _RATE_WINDOW_S for task, count in recent.items()}
+
+    def _forget_before(self, moment: float) -> None:
+        # Both whoever adds and whoever asks forgets: there may be nobody who asks.
+        while self._recent and self._recent[0][0] < moment:
+            with suppress(IndexError):
+                self._recent.popleft()
 
     def _remember(
         self, kind: str, message: str, task: str | None = None, worker: str | None = None

@@ -10,6 +10,7 @@ from headrace.core.errors import StoreNotAvailableError
 from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.query.local_state import GLOBAL, LocalState, StorePartition
+from headrace.state.checkpoint import Checkpoint
 
 
 def store_lags(
@@ -19,7 +20,8 @@ def store_lags(
     end_offsets: Callable[[Iterable[TopicPartition]], Mapping[TopicPartition, int]],
 ) -> dict[str, dict[int, LagInfo]]:
     """By store and partition. Global stores have no lag of their own: every batch begins with
-    reading their topics to the end."""
+    reading their topics to the end. Nor have stores that this run has written: a changelog may end
+    in the mark of a transaction, which the state can't count on yet."""
     changelogs = {
         (store, number): TopicPartition(topic, number)
         for store in plan.topology.stores
@@ -31,18 +33,21 @@ def store_lags(
     read = {(found.store, found.partition): found.offset for found in restoring}
     lags: dict[str, dict[int, LagInfo]] = {}
     for (store, number), changelog in changelogs.items():
-        applied = _applied(state.partitions(store)[number], changelog)
-        current = read.get((store, changelog), 0) if applied is None else applied
         end = ends[changelog]
+        checkpoint = _checkpoint(state.partitions(store)[number])
+        if checkpoint is None or changelog.topic not in checkpoint.changelogs:
+            current = read.get((store, changelog), 0)
+        elif checkpoint.run_id == str(plan.run):
+            current = end
+        else:
+            current = checkpoint.changelogs[changelog.topic][1]
         lags.setdefault(store, {})[number] = LagInfo(current, end, max(0, end - current))
     return lags
 
 
-def _applied(partition: StorePartition, changelog: TopicPartition) -> int | None:
-    """Up to where the changelog is in the local state; None if there is none."""
+def _checkpoint(partition: StorePartition) -> Checkpoint | None:
     try:
         with partition.snapshot() as snapshot:
-            found = snapshot.checkpoint.changelogs.get(changelog.topic)
+            return snapshot.checkpoint
     except StoreNotAvailableError:
         return None
-    return None if found is None else found[1]

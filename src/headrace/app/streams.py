@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +11,7 @@ from datetime import timedelta
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
+from headrace.app.handover import Handover
 from headrace.app.lifecycle import Lifecycle, State, StateListener
 from headrace.app.metadata import (
     NO_HOST,
@@ -21,16 +23,23 @@ from headrace.app.metadata import (
     ThreadMetadata,
 )
 from headrace.app.metrics import ApplicationMetrics
+from headrace.app.nodes import Nodes
+from headrace.app.observation import Observation
 from headrace.app.places import ClusterPlaces
 from headrace.app.restoration import Restoration, StateRestoreListener
 from headrace.app.status import Progress, Status
 from headrace.app.store_lags import store_lags
-from headrace.app.supervision import ExceptionHandler, Supervision, shut_down
+from headrace.app.supervisor import ExceptionHandler, Supervisor, shut_down
+from headrace.app.worker_events import WorkerEvents
 from headrace.core.arguments import require_type
+from headrace.core.clock import SystemClock
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import NotStartedError, RebalancingError, StateError, StoppedError
 from headrace.core.record import TopicPartition
+from headrace.engine.claim import instance_name
+from headrace.engine.launch import Launch
 from headrace.engine.plan import Plan
+from headrace.kafka.clients import Clients
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.settings import ClientSettings
 from headrace.metrics.name import MetricName, MetricValue
@@ -49,7 +58,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=ReadOnlyStore)
 
+log = logging.getLogger("headrace")
+
 _LAG_PATIENCE_S = 5.0
+_CLOSE_PATIENCE = timedelta(seconds=25)
 
 
 class KafkaStreams:
@@ -88,7 +100,7 @@ class KafkaStreams:
             topology, self.config, self._lifecycle, self._restoration
         )
         self._handler: ExceptionHandler = shut_down
-        self._supervision: Supervision | None = None
+        self._supervisor: Supervisor | None = None
         self._server: Service | None = None
 
     # Life
@@ -104,25 +116,50 @@ class KafkaStreams:
             from headrace.server.service import Service
 
             self._server = Service(self)
-        self._supervision = Supervision(
-            self.topology,
-            self.config,
-            self._session,
-            self._lifecycle,
-            self._progress,
-            self._metrics,
-            self._restoration,
-            self._handler,
-            None if self._server is None else self._host(),
-        )
         try:
-            self._supervision.start()
+            from headrace.spark.shipment import shipment
+
+            self._supervisor = self._make_supervisor()
+            self._supervisor.prepare(check=shipment)
+            self._supervisor.start()
         except BaseException:
             self._close_server()
             raise
 
+    def _make_supervisor(self) -> Supervisor:
+        from headrace.spark.cluster import SparkCluster
+
+        clock, closing = SystemClock(), threading.Event()
+        settings = ClientSettings(self.config)
+        observed = Observation(
+            self._lifecycle,
+            self._progress,
+            self._metrics,
+            self._restoration,
+            Nodes(
+                self.config["num.standby.replicas"], None if self._server is None else self._host()
+            ),
+        )
+        events = WorkerEvents(observed, clock)
+        return Supervisor(
+            Launch(
+                self.topology,
+                self.config,
+                Clients(settings.interrupted_by(closing)),
+                instance_name(None if self._server is None else self._host().port),
+            ),
+            SparkCluster(self.config, self._session, events.on_event, self._node_program()),
+            observed,
+            events,
+            Handover(lambda: Clients(settings)),
+            self._handler,
+            clock,
+            closing,
+        )
+
     def run(self) -> None:
-        """Start, and block until the application ends. SIGTERM and Ctrl-C close it cleanly.
+        """Start, and block until the application ends. SIGTERM and Ctrl-C close it cleanly; a
+        second one ends the process at once.
 
         Raises the error that it ended with, if there is one.
         """
@@ -130,8 +167,13 @@ class KafkaStreams:
         with _signals(asked.set):
             self.start()
             while not self._lifecycle.wait_for(State.NOT_RUNNING, State.ERROR, timeout_s=0.2):
-                if asked.is_set():
-                    self.close()
+                if asked.is_set() and not self.close(_CLOSE_PATIENCE):
+                    log.error(
+                        "The application could not be closed within %d s: the process ends without "
+                        "it. Nothing is lost: what was not committed is done again.",
+                        _CLOSE_PATIENCE.seconds,
+                    )
+                    break
         self._close_server()
         if self.error is not None:
             raise self.error
@@ -139,11 +181,19 @@ class KafkaStreams:
     def close(self, timeout: timedelta | None = None) -> bool:
         """Finish the current batch and stop. Whether that was done within `timeout`."""
         self._lifecycle.move(State.PENDING_SHUTDOWN)
-        if self._supervision is None:
+        if self._supervisor is None:
             return self._lifecycle.move(State.NOT_RUNNING) or self.state.has_ended
-        done = self._supervision.stop(None if timeout is None else timeout.total_seconds())
+        done = self._supervisor.stop(None if timeout is None else timeout.total_seconds())
         self._close_server()
         return done
+
+    def _node_program(self) -> str | None:
+        """What is to look after the state of each host of a cluster."""
+        if self._is_local() or not self.topology.stores:
+            return None
+        from headrace.server.node import PROGRAM
+
+        return PROGRAM
 
     def _close_server(self) -> None:
         if self._server is not None:
@@ -172,7 +222,7 @@ class KafkaStreams:
     @property
     def is_paused(self) -> bool:
         """Whether `pause` was called, and not yet `resume`."""
-        return self._supervision is not None and self._supervision.is_paused
+        return self._supervisor is not None and self._supervisor.is_paused
 
     def clean_up(self) -> None:
         """Delete the local state of this application. Only before start, or after the end."""
@@ -231,7 +281,7 @@ class KafkaStreams:
             raise NotStartedError("The application has not been started: call start() first.")
         if state is State.REBALANCING:
             raise RebalancingError("The application is starting: its stores can be read soon.")
-        local = None if self._supervision is None else self._supervision.local_state
+        local = None if self._supervisor is None else self._supervisor.local_state
         if state is not State.RUNNING or local is None:
             raise StoppedError(f"The application doesn't run any more: it is {state.name}.")
         return local
@@ -260,7 +310,7 @@ class KafkaStreams:
             return (StreamsMetadata(self._host(), stores, frozenset(plan.inputs)),)
         return tuple(
             StreamsMetadata(host, *_held(plan, active), *_held(plan, copied))
-            for host, (active, copied) in sorted(self._running().nodes.tasks_of().items())
+            for host, active, copied in self._running().nodes.tasks()
         )
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
@@ -280,7 +330,7 @@ class KafkaStreams:
     @property
     def plan(self) -> Plan | None:
         """The tasks, and what each reads; None before the start."""
-        return None if self._supervision is None else self._supervision.plan
+        return None if self._supervisor is None else self._supervisor.plan
 
     @property
     def places(self) -> ClusterPlaces | None:
@@ -312,22 +362,23 @@ class KafkaStreams:
     @property
     def error(self) -> Exception | None:
         """What the application ended with."""
-        return None if self._supervision is None else self._supervision.error
+        return None if self._supervisor is None else self._supervisor.error
 
     def status(self) -> Status:
         """What it is doing now."""
         progress = self._progress
-        rates = progress.rates()
+        rates, tasks = progress.rates(), dict(progress.tasks)  # others may be added meanwhile
         return Status(
             state=self.state,
-            tasks=dict(progress.tasks),
+            tasks=tasks,
             records_total=progress.records,
             rate=sum(rates.values()),
             lag=progress.lag,
             batches=progress.batches,
             batch_ms=progress.batch_ms,
-            dropped=self._metrics.dropped(progress.tasks),
+            dropped=self._metrics.dropped(tasks),
             restoring=self._restoration.stores(),
+            reason=progress.reason,
             last_error=None if self.error is None else str(self.error),
             positions=dict(progress.positions),
             ends=progress.ends,
@@ -362,10 +413,10 @@ class KafkaStreams:
             for slot in range(plan.slots)
         )
 
-    def _running(self) -> Supervision:
-        if self._supervision is None:
+    def _running(self) -> Supervisor:
+        if self._supervisor is None:
             raise StateError("The application has not been started: call start() first.")
-        return self._supervision
+        return self._supervisor
 
 
 def _held(plan: Plan, names: set[str]) -> tuple[frozenset[str], frozenset[TopicPartition]]:
@@ -378,12 +429,14 @@ def _held(plan: Plan, names: set[str]) -> tuple[frozenset[str], frozenset[TopicP
 
 @contextmanager
 def _signals(close: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT call `close`. Only the main thread can; elsewhere nothing changes."""
+    """Have the first SIGTERM and SIGINT call `close`; a second one does what it always does. Only
+    the main thread can; elsewhere nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
         close()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -27,7 +27,7 @@ def broker(
     brokers: Annotated[int, typer.Option("--brokers", min=1, max=5)] = 1,
 ) -> None:
     """Run a Kafka broker until Ctrl-C, for trying things out."""
-    from headrace.kafka.embedded import EmbeddedKafka
+    from headrace.embedded import EmbeddedKafka
 
     kafka = EmbeddedKafka(directory, brokers=brokers, port=port, progress=note)
     with _signals() as asked:

@@ -52,7 +52,7 @@ Spark's settings that have capital letters.
 |---|---|---|---|
 | `commit.interval.ms` | 30000, with exactly_once_v2 100 | 100 | a batch ends with a commit, and results are sent at its end |
 | `num.stream.threads` | 1 | all cores of Spark | Spark has them anyway |
-| `state.dir` | `kafka-streams` in the directory for temporary files | `headrace` there | the files are others |
+| `state.dir` | `kafka-streams` in the directory for temporary files | `headrace` in the user's directory for state | it is private, and outlasts a restart of the machine |
 | unknown settings | a warning | an error | a typo in a setting is a bug |
 """
 

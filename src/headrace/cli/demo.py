@@ -28,7 +28,7 @@ from headrace.core.record import TopicPartition
 if TYPE_CHECKING:
     from headrace.app.streams import KafkaStreams
     from headrace.cli.demo_view import Moment
-    from headrace.kafka.embedded import EmbeddedKafka
+    from headrace.embedded import EmbeddedKafka
     from headrace.kafka.producer import PlainProducer
     from headrace.kafka.topic_tail import TopicTail
 
@@ -77,7 +77,7 @@ def demo(
 
 
 def _run(directory: str, port: int, seconds: float | None) -> None:
-    from headrace.kafka.embedded import EmbeddedKafka
+    from headrace.embedded import EmbeddedKafka
     from headrace.kafka.jars import SPARK_KAFKA, resolve
     from headrace.spark.class_archive import java_options
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.store_purchases import PURCHASE, PURCHASES, Purchase
 
 if TYPE_CHECKING:
-    from headrace.kafka.producer import Outgoing
+    from headrace.kafka.port import Outgoing
 
 GOODS = {
     "coffee": [("espresso", 2.40), ("latte", 3.80), ("beans", 12.50)],
@@ -27,7 +27,7 @@ _ZIP_CODES = ["10011", "20742", "47197", "94107"]
 
 def purchases() -> Iterator[Purchase]:
     """Without end, and the same in every run."""
-    chance = random.Random(7)
+    chance = random.Random(7)  # noqa: S311
     cards = {name: _card_number(chance) for name in _CUSTOMERS}
     while True:
         (department,) = chance.choices(list(_BUSY), list(_BUSY.values()))

@@ -28,7 +28,11 @@ from headrace.cli.terminal import log_to_stderr, say, show_error
 from headrace.cli.top import top
 from headrace.cli.topics import topics
 from headrace.cli.topology import topology
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import FencedError, HeadraceError
+
+_TAKEN_OVER = 3
+"""The code that a program ends with if another instance took over: to start it again at once would
+be of no use."""
 
 _HELP = "Kafka Streams for Python, run by Spark."
 
@@ -43,7 +47,7 @@ class Commands(TyperGroup):
             if ctx.params.get("debug"):
                 raise
             show_error(error)
-            raise typer.Exit(1) from error
+            raise typer.Exit(_TAKEN_OVER if isinstance(error, FencedError) else 1) from error
 
 
 app = typer.Typer(

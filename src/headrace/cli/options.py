@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.core.config import StreamsConfig
+from headrace.core.masking import is_secret_name
 
 LOCAL_BROKER = "localhost:9092"
 """Where `headrace broker` listens, and what commands that only look at Kafka ask by default."""
@@ -71,5 +72,6 @@ def pairs(settings: list[str] | None) -> dict[str, Any]:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise typer.BadParameter(f"{text!r} is not of the form key=value", param_hint="--set")
+        shown = "A secret" if is_secret_name(text) else repr(text)
+        raise typer.BadParameter(f"{shown} is not of the form key=value", param_hint="--set")
     return key.strip(), value.strip()

@@ -17,7 +17,7 @@ from headrace.core.errors import ArgumentError, SerializationError
 from headrace.serde.serde import Serde
 
 if TYPE_CHECKING:
-    from headrace.kafka.producer import Outgoing
+    from headrace.kafka.port import Outgoing
 
 _TOGETHER = 1000
 _NULL = "null"

@@ -18,6 +18,7 @@ from headrace.cli.options import configuration
 from headrace.cli.terminal import RemoteError
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError
+from headrace.core.masking import masked
 
 _PATIENCE_S = 10.0
 
@@ -39,19 +40,20 @@ class Remote:
     """An application's server. The token goes into a header."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = url.rstrip("/")
+        self._url = url.rstrip("/")
+        self.url = masked(self._url)
         self._headers = {"Accept": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def get(self, *path: str, **parameters: Any) -> Any:
         """What it answers to GET /v1/…; parameters that are None are left out."""
-        url = f"{self.url}/v1/" + "/".join(quote(part, safe="") for part in path)
+        url = f"{self._url}/v1/" + "/".join(quote(part, safe="") for part in path)
         given = {name: value for name, value in parameters.items() if value is not None}
         if given:
             url += f"?{urlencode(given)}"
         try:
-            request = urllib.request.Request(url, headers=self._headers)
+            request = urllib.request.Request(url, headers=self._headers)  # noqa: S310, see _address
             with _direct.open(request, timeout=_PATIENCE_S) as response:
                 return json.loads(response.read())
         except urllib.error.HTTPError as error:
@@ -110,7 +112,9 @@ def _address(server: str | None, config: StreamsConfig) -> str:
         server = f"{scheme}://{server}"
     parts = urlsplit(server)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"--server must be like http://127.0.0.1:8080, but is {server!r}.")
+        raise ConfigError(
+            f"--server must be like http://127.0.0.1:8080, but is {masked(server)!r}."
+        )
     return server
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -20,13 +19,9 @@ from headrace.core.record import TopicPartition
 if TYPE_CHECKING:
     from headrace.core.config import StreamsConfig
     from headrace.kafka.admin import Admin
-    from headrace.kafka.positions import Position
+    from headrace.kafka.port import Position
     from headrace.state.directory import StateDirectory
 
-_INTERNAL = re.compile(
-    r".*-(changelog|repartition|subscription-registration-topic|subscription-response-topic)"
-    r"|.*KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic"
-)
 _WATCH_S = 2.0
 _PATIENCE_S = 30.0
 
@@ -93,13 +88,15 @@ class Plan:
     def of(
         cls, application_id: str, admin: Admin, state: StateDirectory, keep: Collection[str]
     ) -> Plan:
+        from headrace.kafka.internal_topics import is_internal_name
+
         return cls(
             application_id,
             admin.group_offsets(application_id),
             sorted(
                 name
                 for name in admin.list_topics()
-                if is_internal(name, application_id) and name not in keep
+                if is_internal_name(name, application_id) and name not in keep
             ),
             state.path if state.path.exists() else None,
         )
@@ -107,8 +104,10 @@ class Plan:
     @property
     def inputs(self) -> list[TopicPartition]:
         """The partitions that were read, but for those of internal topics."""
+        from headrace.kafka.internal_topics import is_internal_name
+
         return sorted(
-            part for part in self.offsets if not is_internal(part.topic, self.application_id)
+            part for part in self.offsets if not is_internal_name(part.topic, self.application_id)
         )
 
     def lines(self) -> list[str]:
@@ -128,12 +127,15 @@ class Plan:
 
     def refuse_while_running(self, admin: Admin) -> None:
         """Raises StateError if somebody is in the group, or commits."""
-        members = admin.group_members(self.application_id)
-        if members:
-            raise StateError(
-                f"{self.application_id} is running: {', '.join(sorted(set(members)))} is in its "
-                "consumer group. Stop it first; a group is free some seconds after that."
-            )
+        from headrace.kafka.internal_topics import claim_topic
+
+        for group in (self.application_id, claim_topic(self.application_id)):
+            if members := admin.group_members(group):
+                raise StateError(
+                    f"{self.application_id} is running: {', '.join(sorted(set(members)))} is in "
+                    f"the consumer group {group}. Stop it first; a group is free some seconds "
+                    "after that."
+                )
         time.sleep(_WATCH_S)
         if admin.group_offsets(self.application_id) != self.offsets:
             raise StateError(
@@ -142,25 +144,21 @@ class Plan:
 
     def execute(self, admin: Admin, state: StateDirectory) -> None:
         """Positions first: an instance that was overlooked finds itself shut out."""
-        from headrace.engine.claim import group_of
+        from headrace.kafka.internal_topics import claim_topic
 
         state.wipe()  # raises if a process uses it, when nothing has been done yet
-        admin.delete_group(group_of(self.application_id))
+        admin.delete_group(claim_topic(self.application_id))
         admin.delete_group(self.application_id)
         admin.delete(self.topics)
         if self.begin:
             admin.alter_offsets(self.application_id, self.begin)
 
 
-def is_internal(topic: str, application_id: str) -> bool:
-    """Whether an application of that id has made the topic, by its name."""
-    return topic.startswith(f"{application_id}-") and _INTERNAL.fullmatch(topic) is not None
-
-
 def _positions(
     config: StreamsConfig, inputs: list[TopicPartition], to: str | None
 ) -> dict[TopicPartition, Position] | None:
-    from headrace.kafka.positions import GroupReader, Position
+    from headrace.kafka.port import Position
+    from headrace.kafka.positions import GroupReader
     from headrace.kafka.settings import ClientSettings
 
     if to is None:

@@ -35,6 +35,15 @@ LogFormat = Annotated[
     typer.Option("--log-format", metavar="text|json", help="The setting log.format."),
 ]
 
+Takeover = Annotated[
+    bool,
+    typer.Option(
+        "--takeover",
+        help="Take over at once from an instance that runs the application, which then ends. "
+        "Otherwise stand by until it has ended. The setting instance.takeover.",
+    ),
+]
+
 _LOG_EVERY_S = 10.0
 _LOG_IDLE_EVERY_S = 60.0
 
@@ -47,15 +56,18 @@ def run(
     application_id: ApplicationId = None,
     server: Server = None,
     log_format: LogFormat = None,
+    takeover: Takeover = False,
 ) -> None:
     """Run a topology on Kafka and Spark until Ctrl-C, and show its status.
 
-    Ends with code 0 when it was stopped, 1 when it failed.
+    Ends with code 0 when it was stopped, 1 when it failed, 3 when another instance took over.
     """
     if server is not None:
         settings = [*(settings or []), f"application.server={server}"]
     if log_format is not None:
         settings = [*(settings or []), f"log.format={log_format}"]
+    if takeover:
+        settings = [*(settings or []), "instance.takeover=true"]
     streams = application_of(target, configuration(config, settings, servers, application_id))
     as_json = streams.config["log.format"] == "json"
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,8 @@ from headrace.core.config_sources import from_file
 
 if TYPE_CHECKING:
     from headrace.ksql.server import Server
+
+_TURN_S = 0.0005
 
 server = typer.Typer(help="A ksqlDB server.", no_args_is_help=True)
 
@@ -49,12 +52,7 @@ def start(
     given = _given(settings, servers)
     with ExitStack() as opened, _stopped() as stop:
         from headrace.ksql.configuration import listener, settings_of
-        from headrace.ksql.http.settings import (
-            access_of,
-            forwarding_headers,
-            http_server,
-            without_http,
-        )
+        from headrace.ksql.http.settings import forwarding_of, http_server, without_http
 
         if in_memory:
             all_settings = {**_from_file(config), **given}
@@ -63,12 +61,15 @@ def start(
             from headrace.ksql.launch import interactive_server
 
             all_settings = settings_of(config, given)
-            headers = forwarding_headers(access_of(all_settings))
-            service = interactive_server(without_http(all_settings), forwarding_headers=headers)
+            service = interactive_server(
+                without_http(all_settings), forwarding=forwarding_of(all_settings)
+            )
         opened.callback(service.close)
         http = http_server(service, listener(all_settings), all_settings)
         opened.callback(http.close)
         service.start()
+        # Threads that compute give way sooner, so that whoever only asks isn't kept waiting.
+        sys.setswitchinterval(_TURN_S)
         note(
             f"The server is at {http.address}, its console at {http.address}/console. "
             "Ctrl-C stops it."

@@ -16,7 +16,7 @@ from headrace.core.errors import ConfigError
 if TYPE_CHECKING:
     from headrace.cli.shell.client import KsqlClient
 
-_PASSWORD = "HEADRACE_SQL_PASSWORD"
+_PASSWORD = "HEADRACE_SQL_PASSWORD"  # noqa: S105, the name of a variable
 
 
 class ShellUnlessNamed(TyperGroup):

@@ -39,6 +39,8 @@ def status(
             out.print(restoring(state["restoring"], _MOST_STORES))
         if found:
             out.print(tasks(found, _MOST_TASKS), soft_wrap=not out.is_terminal)
+        if state["reason"]:
+            out.print(state["reason"], markup=False, style="yellow", soft_wrap=True)
         if state["last_error"]:
             out.print(state["last_error"], markup=False, style="red", soft_wrap=True)
     if state["state"] not in _HEALTHY:

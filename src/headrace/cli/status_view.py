@@ -31,6 +31,8 @@ def panel(status: Status, application_id: str) -> RenderableType:
         parts.append(_restoring(status.restoring))
     if status.tasks:
         parts.append(_tasks(status))
+    if status.reason:
+        parts.append(Text(status.reason, style="yellow"))
     if status.last_error:
         parts.append(Text(status.last_error, style="red"))
     return Group(*parts)
@@ -50,6 +52,8 @@ def line(status: Status) -> str:
         done, total = _restored(status.restoring)
         stores = count(len(status.restoring), "store")
         parts.append(f"restoring {stores} ({done:,} of {total:,} records)")
+    if status.reason:
+        parts.append(status.reason.splitlines()[0])
     if status.last_error:
         parts.append(f"last error: {status.last_error.splitlines()[0]}")
     return ", ".join(parts)

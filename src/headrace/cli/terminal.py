@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import traceback
+from pathlib import Path
 
 from rich.console import Console
 from rich.panel import Panel
@@ -21,9 +23,12 @@ from headrace.core.errors import (
     TopologyError,
 )
 from headrace.core.json_logs import JsonFormatter
+from headrace.core.own_code import is_own_code
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+_IMPORTLIB = Path(importlib.__file__).parent
 
 
 class UserCodeError(ConfigError):
@@ -117,5 +122,8 @@ def _users_traceback(error: HeadraceError) -> str:
 
 
 def _is_machinery(filename: str) -> bool:
-    parts = filename.replace("\\", "/").split("/")
-    return filename.startswith("<frozen importlib") or "importlib" in parts or "headrace" in parts
+    return (
+        filename.startswith("<frozen importlib")
+        or Path(filename).parent == _IMPORTLIB
+        or is_own_code(filename)
+    )

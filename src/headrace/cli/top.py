@@ -94,6 +94,8 @@ class Moment:
         parts: list[RenderableType] = [headline(self._state)]
         if self._problem is not None:
             parts.append(Text(f"NO ANSWER, trying again. {self._problem}", "bold red"))
+        if self._state["reason"]:
+            parts.append(Text(self._state["reason"], "yellow"))
         if self._state["last_error"]:
             parts.append(Text(self._state["last_error"], "red"))
         parts += ["", self._figures(width), ""]

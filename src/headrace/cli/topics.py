@@ -13,7 +13,8 @@ from headrace.core.errors import ConfigError, MissingTopicError
 
 if TYPE_CHECKING:
     from headrace.core.config import StreamsConfig
-    from headrace.kafka.admin import Admin, TopicInfo
+    from headrace.kafka.admin import Admin
+    from headrace.kafka.port import TopicInfo
 
 topics = typer.Typer(no_args_is_help=True, help="List, describe, create and delete topics.")
 
@@ -89,7 +90,7 @@ def create(
     settings: Settings = None,
 ) -> None:
     """Create topics."""
-    from headrace.kafka.admin import TopicSpec
+    from headrace.kafka.port import TopicSpec
 
     loaded = client_configuration(config, [*(settings or ()), *_prefixed(topic_settings)], servers)
     wanted = [TopicSpec(name, partitions, replicas, loaded.topic_settings()) for name in names]

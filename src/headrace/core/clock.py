@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Protocol
 
@@ -16,6 +17,21 @@ class Clock(Protocol):
         ...
 
 
+class PacedClock(Clock, Protocol):
+    """A clock that can be waited for. The engine has all its time from one, so that a simulation
+    can have another."""
+
+    def seconds(self) -> float:
+        """Of no particular beginning, and never set back: for deadlines."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Whether the event was set within that time."""
+        ...
+
+
 class SystemClock:
     """The machine's clock."""
 
@@ -24,6 +40,15 @@ class SystemClock:
 
     def nanoseconds(self) -> int:
         return time.perf_counter_ns()
+
+    def seconds(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        return event.wait(seconds)
 
 
 class ManualClock:

@@ -13,8 +13,6 @@ from headrace.core.settings import RENAMED, SETTINGS
 if TYPE_CHECKING:
     from os import PathLike
 
-MASK = "****"
-
 
 class StreamsConfig(Mapping[str, Any]):
     """All settings with their defaults, and the settings of clients that were given.
@@ -32,7 +30,9 @@ class StreamsConfig(Mapping[str, Any]):
             origins = origins or settings._origins
             settings = settings.given()
         if not isinstance(settings, Mapping | None):
-            raise ConfigError(f"Settings are a dict of names and values, not {settings!r}")
+            from headrace.core.config_sources import no_mapping
+
+            raise no_mapping(settings)
         self._origins: dict[str, str] = dict(origins or {})
         given = _current_names(settings or {})
         values = {key: self._validated(key, value) for key, value in given.items()}
@@ -169,16 +169,14 @@ class StreamsConfig(Mapping[str, Any]):
             raise ConfigError(f"{error} (It comes from {origin}.)") from error.__cause__
 
     def _shown(self, key: str) -> str:
-        from headrace.core.known_keys import is_secret
+        from headrace.core.known_keys import shown_value
 
         value = self._values[key]
         if value is None:
             return "None"
-        if is_secret(key):
-            return MASK
         if hasattr(value, "deserialize"):
             return type(value).__name__
-        return getattr(value, "__qualname__", None) or _text(value)
+        return getattr(value, "__qualname__", None) or shown_value(key, _text(value))
 
 
 def _current_names(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def merged(
     """The settings of all sources, and their origins. Later ones in this list win: file,
     environment, mapping, keywords."""
     if not isinstance(mapping, Mapping | None):
-        raise ConfigError(f"Settings are a dict of names and values, not {mapping!r}")
+        raise no_mapping(mapping)
     passed = mapping or {}
     found = [
         *(from_file(Path(file)) if file is not None else ()),
@@ -58,6 +58,12 @@ def merged(
         {given.key: given.value for given in renamed},
         {given.key: given.origin for given in renamed},
     )
+
+
+def no_mapping(given: object) -> ConfigError:
+    """Doesn't show what is in it: that may be secrets."""
+    shown = repr(given) if isinstance(given, str) else type(given).__name__
+    return ConfigError(f"Settings are a dict of names and values, not {shown}")
 
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[Given]:

@@ -21,6 +21,7 @@ HeadraceError
     ├── MissingTopicError    a topic that is read isn't there: create it
     ├── LockError            a state directory is in use: stop its user
     ├── BrokerError          Kafka can't be reached, or refused
+    │   └── AuthorizationError   … for want of a right: ask whoever runs the cluster for it
     └── FencedError          another instance of the application took over
 """
 
@@ -113,6 +114,10 @@ class BrokerError(StreamsError):
     def __init__(self, message: str, *, retriable: bool = False) -> None:
         super().__init__(message)
         self.retriable = retriable
+
+
+class AuthorizationError(BrokerError):
+    """The application may not do something that it has to do. The message says what to ask for."""
 
 
 class FencedError(StreamsError):

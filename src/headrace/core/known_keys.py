@@ -6,7 +6,6 @@ Only looked at for keys that are not in `SETTINGS`, so that most programs don't 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 
 from headrace.core import client_settings, settings
@@ -18,12 +17,7 @@ from headrace.core.client_settings import (
     TOPIC_SETTINGS,
 )
 from headrace.core.errors import ConfigError
-
-_SECRET = re.compile(
-    r"secret|password|passphrase|jaas|credential|access\.?key|token(?!\.endpoint)"
-    r"|(^|\.)key(\.pem)?$",
-    re.IGNORECASE,
-)
+from headrace.core.masking import MASK, is_secret_name, masked
 
 
 def check(key: str) -> None:
@@ -65,7 +59,12 @@ def why_no_effect(key: str) -> str | None:
 def is_secret(key: str) -> bool:
     """Whether the value may not be shown."""
     known = settings.SETTINGS.get(key)
-    return known.secret if known is not None else _SECRET.search(key) is not None
+    return known.secret if known is not None else is_secret_name(key)
+
+
+def shown_value(key: str, value: object, mask: str = MASK) -> str:
+    """The value as text for people."""
+    return mask if is_secret(key) else masked(str(value))
 
 
 def _check_client(key: str, prefix: str, name: str) -> None:

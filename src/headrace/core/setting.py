@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 from headrace.core.errors import ConfigError
+from headrace.core.masking import masked
 
 Check = Callable[[Any], "str | None"]
 """Says what is wrong with a value, or None."""
@@ -45,7 +46,7 @@ class Setting(NamedTuple):
         value = self._read(value)
         problem = self.check(value) if self.check else None
         if problem:
-            shown = "" if self.secret else f", but is {value!r}"
+            shown = "" if self.secret else f", but is {masked(repr(value))}"
             raise ConfigError(f"{self.key} {problem}{shown}. {self.doc}")
         return value
 
@@ -74,7 +75,7 @@ class Setting(NamedTuple):
             case (("serde" | "function"), _):
                 return value
         wanted = "int or timedelta" if self.is_duration else self.kind
-        shown = type(value).__name__ if self.secret else repr(value)
+        shown = type(value).__name__ if self.secret else masked(repr(value))
         raise ConfigError(f"{self.key} must be of type {wanted}, but is {shown}. {self.doc}")
 
     @property

@@ -5,8 +5,6 @@ Settings of the Kafka clients are in `client_settings`. `StreamsConfig` reads bo
 
 from __future__ import annotations
 
-import os
-
 from headrace.core.setting import Setting
 from headrace.core.setting_checks import (
     OPTIMIZATIONS,
@@ -22,6 +20,7 @@ from headrace.core.setting_checks import (
     servers,
     token,
 )
+from headrace.core.user_directories import user_state_directory
 
 UPGRADABLE_VERSIONS = tuple(
     f"{major}.{minor}"
@@ -103,11 +102,12 @@ _TABLE = (
     Setting(
         "state.dir",
         "str",
-        f"{os.environ.get('TMPDIR', '/tmp').rstrip('/')}/headrace",
+        user_state_directory(),
         "high",
         "Where stores are kept, on every machine that runs tasks. Losing it loses nothing but the "
         "time to restore from changelogs. Must be on a local disk.",
-        shown_default="headrace, in the system's directory for temporary files",
+        shown_default="~/.local/state/headrace, or in $XDG_STATE_HOME; without a home, "
+        "headrace-<user id> in the directory for temporary files",
     ),
     Setting(
         "processing.guarantee",
@@ -201,6 +201,15 @@ _TABLE = (
         function,
         _HANDLERS,
         shown_default="log_and_fail",
+    ),
+    Setting(
+        "processing.exception.handler.global.enabled",
+        "bool",
+        False,
+        "high",
+        "Whether processing.exception.handler is asked, too, when the processor of a global store "
+        "raises. Otherwise that always stops the application. Records that the handler would have "
+        "sent elsewhere are dropped there, with a warning.",
     ),
     Setting(
         "production.exception.handler",
@@ -316,6 +325,15 @@ _TABLE = (
         at_least(1),
     ),
     Setting(
+        "server.connections",
+        "int",
+        1000,
+        "low",
+        "How many connections application.server has at once. When there are more, those that are "
+        "idle for longest are closed. Headrace's own.",
+        at_least(1),
+    ),
+    Setting(
         "num.standby.replicas",
         "int",
         0,
@@ -323,6 +341,15 @@ _TABLE = (
         "How many hosts of a Spark cluster keep a copy of each task's state besides the one that "
         "has it, so that a task that moves there restores only the difference.",
         at_least(0),
+    ),
+    Setting(
+        "allow.secrets.without.spark.authenticate",
+        "bool",
+        False,
+        "medium",
+        "Whether passwords, keys and tokens of the configuration may be sent to the executors of a "
+        "Spark cluster that doesn't have spark.authenticate: whoever reaches its ports can read "
+        "them. Headrace's own.",
     ),
     Setting(
         "client.id",
@@ -339,6 +366,15 @@ _TABLE = (
         "low",
         "How long the local state of a task that runs elsewhere now is kept.",
         at_least(0),
+    ),
+    Setting(
+        "state.cleanup.dir.max.age.ms",
+        "int",
+        -1,
+        "low",
+        "Local state that nobody has used for so long is removed at the start, and restored; -1: "
+        "none is, but for what is older than its changelog keeps deletions (delete.retention.ms).",
+        at_least(-1),
     ),
     Setting(
         "repartition.purge.interval.ms",
@@ -401,6 +437,24 @@ _TABLE = (
         at_least(1),
     ),
     Setting(
+        "instance.takeover",
+        "bool",
+        False,
+        "low",
+        "Take the application over at once from an instance that runs it, which then ends with "
+        "FencedError. Otherwise this one stands by until the other has ended. Headrace's own.",
+    ),
+    Setting(
+        "lost.positions",
+        "str",
+        "fail",
+        "low",
+        "What to do at a start if the application can't go on where it was, because records or "
+        "positions are gone: fail, or reset, which begins there by auto.offset.reset. Headrace's "
+        "own.",
+        one_of("fail", "reset"),
+    ),
+    Setting(
         "log.format",
         "str",
         "text",
@@ -433,6 +487,14 @@ _TABLE = (
         "How often, at most, closed windows are looked for.",
     ),
     Setting(
+        "__lease__",
+        "bool",
+        True,
+        "internal",
+        "Whether instances know of each other. Not if whoever starts them sees to it that there is "
+        "one.",
+    ),
+    Setting(
         "__step.observer__",
         "str",
         None,
@@ -458,7 +520,7 @@ _NO_REPLICAS = "Spark decides where tasks run, however far a standby is behind."
 
 NO_EFFECT = {
     "acceptable.recovery.lag": _NO_REPLICAS,
-    "allow.os.group.write.access": "State directories have the permissions of the process's umask.",
+    "allow.os.group.write.access": "State directories are their owner's alone.",
     "buffered.records.per.partition": "max.batch.records bounds what is in memory.",
     "built.in.metrics.version": "There is one version.",
     "default.client.supplier": "Clients are librdkafka's and Spark's.",
@@ -473,14 +535,12 @@ NO_EFFECT = {
     "metric.reporters": "Java classes can't be loaded.",
     "poll.ms": "Spark polls.",
     "probing.rebalance.interval.ms": _NO_MEMBERS,
-    "processing.exception.handler.global.enabled": "An error in a global store always stops.",
     "processor.wrapper.class": "Java classes can't be loaded.",
     "rack.aware.assignment.non_overlap_cost": _NO_MEMBERS,
     "rack.aware.assignment.strategy": _NO_MEMBERS,
     "rack.aware.assignment.tags": _NO_MEMBERS,
     "rack.aware.assignment.traffic_cost": _NO_MEMBERS,
     "rocksdb.config.setter": "Persistent stores are LMDB, which needs no tuning.",
-    "state.cleanup.dir.max.age.ms": "Local state is checked when it is opened, however old it is.",
     "task.assignor.class": _NO_MEMBERS,
     "window.size.ms": "Use serdes.time_windowed(inner, size).",
     "windowed.inner.class.serde": "Use serdes.time_windowed(inner, size).",

@@ -46,10 +46,19 @@ class Plan:
     topic_ids: Mapping[str, str]
     slots: int
 
+    @property
+    def exactly_once(self) -> bool:
+        return bool(self.config["processing.guarantee"] == "exactly_once_v2")
+
     @cached_property
     def inputs(self) -> tuple[TopicPartition, ...]:
         """All input partitions; a row of a batch names its own by the index in this tuple."""
         return tuple(sorted(part for task in self.tasks for part in task.inputs))
+
+    @cached_property
+    def internal_topics(self) -> frozenset[str]:
+        """The full names of the topics that the application reads and writes itself."""
+        return frozenset(self.topic_name(topic) for topic in self.topology.internal_topics)
 
     @cached_property
     def shares(self) -> tuple[tuple[tuple[TopicPartition, ...], int], ...]:
@@ -58,7 +67,7 @@ class Plan:
         Repartition topics have a share of their own. Were they to share one with the topics that
         fill them, by how much each is behind, they would fall behind for as long as those are.
         """
-        internal = {self.topic_name(topic) for topic in self.topology.internal_topics}
+        internal = self.internal_topics
         inner = tuple(part for part in self.inputs if part.topic in internal)
         outer = tuple(part for part in self.inputs if part.topic not in internal)
         most = self.config["max.batch.records"]
@@ -71,13 +80,12 @@ class Plan:
 
     @cached_property
     def slot_of(self) -> Mapping[TaskId, int]:
-        """Where tasks go if rows are brought to them."""
+        """Which slot a task is in, in every batch."""
         return {task.id: index % self.slots for index, task in enumerate(self.tasks)}
 
-    @property
-    def needs_exchange(self) -> bool:
-        """Whether rows of several topics, or ticks, must meet in one slot."""
-        return self.may_punctuate or any(len(task.inputs) > 1 for task in self.tasks)
+    def inputs_of(self, slot: int) -> tuple[TopicPartition, ...]:
+        """What the tasks of a slot read."""
+        return tuple(part for part in self.inputs if self.slot_of[self.task_of[part].id] == slot)
 
     @cached_property
     def may_punctuate(self) -> bool:

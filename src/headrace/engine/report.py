@@ -64,7 +64,7 @@ class TaskReport:
     """Committed offsets, by topic and partition."""
     metrics: list[Measurement] = field(default_factory=list)
     """What the task has measured since its last report, in whichever process that was."""
-    thread_metrics: list[Measurement] = field(default_factory=list)
+    slot_metrics: list[Measurement] = field(default_factory=list)
     """The same of its slot, in the first report of a batch."""
     global_metrics: list[Measurement] = field(default_factory=list)
     """The same of the global stores that the slot brought up to date, in the first report."""
@@ -72,6 +72,10 @@ class TaskReport:
     steps: dict[str, float] = field(default_factory=dict)
     node: str | None = None
     """The state directory that it has, see Nodes."""
+    is_complete: bool = True
+    """False: rows of the batch were left, as the slot was asked to stop."""
+    wake_at_ms: int | None = None
+    """When the task wants to look at the wall clock next."""
     failure: Failure | None = None
 
     def to_json(self) -> bytes:
@@ -82,7 +86,7 @@ class TaskReport:
         fields: dict[str, Any] = orjson.loads(text)
         if fields["failure"] is not None:
             fields["failure"] = Failure(**fields["failure"])
-        for measured in ("metrics", "thread_metrics", "global_metrics"):
+        for measured in ("metrics", "slot_metrics", "global_metrics"):
             fields[measured] = [
                 (key, tuple(tags), tuple(values)) for key, tags, values in fields[measured]
             ]

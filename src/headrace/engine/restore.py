@@ -6,21 +6,30 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from headrace.core.record import TaskId, TopicPartition
-from headrace.engine.clients import Clients
+from headrace.engine.staleness import Following
+from headrace.kafka.port import Kafka
 from headrace.state.checkpoint import Checkpoint
-from headrace.state.task_state import TaskState
+from headrace.state.port import LocalState
 
 _RECORDS_PER_COMMIT = 100_000
-"""So many restored records are kept in memory before they are written."""
+_BYTES_PER_COMMIT = 64 * 1024 * 1024
+"""So many restored records are kept in memory before they are written, and of so many bytes."""
 
 Facts = Callable[[], dict[str, dict[str, int]]]
 
 
-class Listener(Protocol):
-    """Is told that a slot is still at work, and how far the restore of a store has come; offsets
-    are those of the changelog."""
+class StopAsked(Exception):
+    """Ends what takes long, as the application is to stop."""
+
+
+class RestoreListener(Protocol):
+    """Is told that somebody is at work, and how far the restore of a store has come; offsets are
+    those of the changelog."""
 
     def alive(self) -> None: ...
+    def stop_asked(self) -> bool:
+        """Whether to end soon: to keep what is done, and leave the rest."""
+        ...
 
     def restore_started(
         self, store: str, partition: TopicPartition, start: int, end: int
@@ -42,14 +51,14 @@ class Restore:
     def __init__(
         self,
         task: TaskId,
-        state: TaskState,
-        clients: Clients,
+        state: LocalState,
+        kafka: Kafka,
         topic_ids: Mapping[str, str],
-        listener: Listener,
+        listener: RestoreListener,
     ) -> None:
         self._task = task
         self._state = state
-        self._clients = clients
+        self._kafka = kafka
         self._topic_ids = topic_ids
         self._listener = listener
         self.restored = 0
@@ -68,7 +77,8 @@ class Restore:
         )
 
     def check(self, sequence: int) -> None:
-        """Empty the state if its checkpoint can't be one of this application's past."""
+        """Empty the state if its checkpoint can't be one of this application's past, or is so old
+        that the changelogs may have forgotten what they deleted since."""
         checkpoint = self._state.checkpoint
         if checkpoint is None:
             return
@@ -76,7 +86,7 @@ class Restore:
             self._topic_ids.get(topic) != topic_id
             for topic, (topic_id, _) in checkpoint.changelogs.items()
         )
-        if foreign or checkpoint.sequence > sequence or self._is_out_of_range(checkpoint):
+        if foreign or checkpoint.sequence > sequence or self._is_out_of_date(checkpoint):
             self._state.wipe()
 
     def run(
@@ -93,7 +103,7 @@ class Restore:
         checkpoint = self._state.checkpoint
         known = {} if checkpoint is None else checkpoint.changelogs
         parts = {topic: self._partition(topic) for topic in topics.values()}
-        ends = self._clients.changelogs.ends(
+        ends = self._kafka.changelogs.ends(
             [part for part in parts.values() if part not in positions]
         )
         reached = dict(known)
@@ -115,29 +125,38 @@ class Restore:
         facts: Facts,
     ) -> None:
         topic_id = self._topic_ids[part.topic]
-        count = unsaved = 0
+        count = unsaved = unsaved_bytes = 0
         if start < end:
             self._listener.restore_started(name, part, start, end)
-            for records, offset in self._clients.changelogs.read(part, start, end):
+            for records, offset in self._kafka.changelogs.read(part, start, end):
                 store.restore(records)
                 count += len(records)
                 unsaved += len(records)
+                unsaved_bytes += sum(len(record[1] or b"") for record in records)
                 self._listener.batch_restored(name, part, offset, len(records))
-                if unsaved >= _RECORDS_PER_COMMIT:
+                stops = self._listener.stop_asked()
+                is_much = unsaved >= _RECORDS_PER_COMMIT or unsaved_bytes >= _BYTES_PER_COMMIT
+                if is_much or stops:
                     reached[part.topic] = topic_id, offset
                     self._state.commit(Checkpoint("", -1, {}, dict(reached)), facts())
-                    unsaved = 0
+                    unsaved = unsaved_bytes = 0
+                if stops and offset < end:
+                    raise StopAsked
             self._listener.restore_ended(name, part, count)
         reached[part.topic] = topic_id, end
         self.restored += count
 
-    def _is_out_of_range(self, checkpoint: Checkpoint) -> bool:
-        """Whether the changelog no longer has what comes next, or never had it."""
+    def _is_out_of_date(self, checkpoint: Checkpoint) -> bool:
+        """Whether a changelog no longer has all that comes next, or never had it."""
         offsets = {self._partition(topic): at for topic, (_, at) in checkpoint.changelogs.items()}
-        first = self._clients.group.first_offsets(list(offsets))
-        ends = self._clients.changelogs.ends(list(offsets))
+        first = self._kafka.group.first_offsets(list(offsets))
+        ends = self._kafka.changelogs.ends(list(offsets))
         # The marker of the last transaction is counted, but may not be in the log yet.
-        return any(not first[part] <= at <= ends[part] + 1 for part, at in offsets.items())
+        if any(not first[part] <= at <= ends[part] + 1 for part, at in offsets.items()):
+            return True
+        behind = {part.topic for part, at in offsets.items() if at < ends[part]}
+        following = Following(f"task {self._task}", self._state, self._kafka)
+        return following.has_missed_deletions(behind)
 
     def _partition(self, topic: str) -> TopicPartition:
         return TopicPartition(topic, self._task.partition)

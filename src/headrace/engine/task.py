@@ -3,55 +3,57 @@
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from time import perf_counter_ns
 from typing import Any
 
-from headrace.core.clock import SystemClock
-from headrace.core.errors import StreamsError
+from headrace.core.clock import PacedClock
+from headrace.core.errors import FencedError, StreamsError
 from headrace.core.record import ProducerRecord, TopicPartition
 from headrace.engine.chunk import Chunk, rows
-from headrace.engine.clients import Clients
 from headrace.engine.merge import InputMerge
+from headrace.engine.pace import Pace
 from headrace.engine.plan import Plan, TaskPlan
-from headrace.engine.restore import Listener, Restore
-from headrace.kafka.errors import OffsetGone
-from headrace.kafka.metadata import encode
-from headrace.kafka.positions import Position
+from headrace.engine.restore import Restore, RestoreListener
+from headrace.kafka.metadata import gathered, spread
+from headrace.kafka.port import Kafka, OffsetGone, Position, SlotProducer
 from headrace.metrics import catalogue
 from headrace.metrics.recorder import Measurement
+from headrace.runtime.punctuation import NEVER
 from headrace.runtime.stores.metered import scope_of
 from headrace.runtime.task import StreamTask
 from headrace.state.checkpoint import Checkpoint
-from headrace.state.task_state import TaskState
+from headrace.state.port import LocalState
 
 log = logging.getLogger("headrace")
 
 SEQUENCE = "headrace.sequence"
 """Committed with the positions: how many commits of the task there were."""
 
-_METADATA = "headrace.metadata"
-"""Under this name the operators' metadata is kept in the local state, where its size doesn't
-matter."""
-_MAX_METADATA = 4000
-"""Kafka refuses offset metadata of more than 4,096 bytes."""
-
 
 class ActiveTask:
-    """Made once in a process. In each batch: `open` it, give it records, `drain` and `flush` it,
-    have its outbox sent, and say `applied` when that is committed; or `abandon` it.
+    """Made once in a process. `open` it, give it records, `drain` it, have its outbox sent. For a
+    commit `flush_caches`, and `apply` when what was sent is committed; then go on, or `release` it.
+    When something fails, `abandon` it.
 
-    The kernel's task is kept for the next batch, and used again if nobody else has committed the
-    task since.
+    The kernel's task is kept for the next time it is opened, and used again if nobody else has
+    committed the task since. `limit_s` is what one record may take at most.
     """
 
-    def __init__(self, plan: Plan, task: TaskPlan, state: TaskState, clients: Clients) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        task: TaskPlan,
+        state: LocalState,
+        kafka: Kafka,
+        clock: PacedClock,
+        limit_s: float,
+    ) -> None:
         self.id = task.id
         self.plan = task
-        self.task: StreamTask | None = None
+        self.kernel: StreamTask | None = None
         self.records = 0
+        """Processed since it was opened."""
         self.restored = 0
         self.restore_ns = 0
         """How long it took to bring the state up to date; 0: it was."""
@@ -59,35 +61,51 @@ class ActiveTask:
         self.created = self.closed = 0
         """How often this process has made and given up the kernel's task."""
         self._run = plan.run
-        self._exactly_once = plan.config["processing.guarantee"] == "exactly_once_v2"
+        self._exactly_once = plan.exactly_once
         self._spec = plan.spec(task)
         self._topic_ids = plan.topic_ids
         self._state = state
-        self._clients = clients
+        self._kafka = kafka
+        self._clock = clock
         self._sequence = -1
+        self._saved: Checkpoint | None = None
+        """What the local state was when the kernel's task last saw it."""
         self._changelogs: dict[str, tuple[str, int]] = {}
         self._sent: Counter[str] = Counter()
-        self._committed: Mapping[TopicPartition, Position] = {}
+        self._marked: set[str] = set()
+        """Changelogs with a marker, after the offset they are known to be applied to."""
+        self._marked_by: SlotProducer | None = None
+        self.committed: Mapping[TopicPartition, Position] = {}
+        """Its positions, when it has last read or committed them."""
+        self._limit_s = limit_s
+        self._pace: Pace | None = None
         self._merge: InputMerge | None = None
+        self._uncommitted = 0
+        self._punctuated = 0
+        self.uncommitted_bytes = 0
+        """About how much was read since the last commit."""
 
-    # A batch
+    # Work
 
     def open(
         self,
         positions: Mapping[TopicPartition, Position],
         global_stores: Mapping[str, Any],
-        listener: Listener,
+        listener: RestoreListener,
         lock_timeout_s: float,
     ) -> None:
         """Take the state directory, and bring state and kernel to what is committed."""
-        self.records = self.restored = self._punctuated = 0
+        self.records = self.restored = 0
+        self._uncommitted = self._punctuated = self.uncommitted_bytes = 0
         self.restore_ns = self.busy_ns = 0
-        self._committed = {part: positions[part] for part in self.plan.inputs}
+        self.committed = {part: positions[part] for part in self.plan.inputs}
         sequence = max(
-            (position.metadata.get(SEQUENCE, 0) for position in self._committed.values()), default=0
+            (position.metadata.get(SEQUENCE, 0) for position in self.committed.values()), default=0
         )
         self._state.acquire(lock_timeout_s)
-        if self.task is None or sequence != self._sequence or self._state.checkpoint is None:
+        self._check_positions(sequence)
+        is_ours = self._saved is not None and self._state.checkpoint == self._saved
+        if self.kernel is None or sequence != self._sequence or not is_ours:
             self._sequence = sequence
             try:
                 self._rebuild(global_stores, listener)
@@ -95,97 +113,167 @@ class ActiveTask:
                 # The changelog was cut off while it was read: begin anew.
                 self._state.wipe()
                 self._rebuild(global_stores, listener)
-        assert self.task is not None
+        kernel, pace = self.kernel, self._pace
+        assert kernel is not None
+        assert pace is not None
         if len(self.plan.inputs) > 1:
+            kernel.drop_queued()  # what the last merge has left
             idle_ms = self._spec.config["max.task.idle.ms"]
-            self._merge = InputMerge(self.task, self.plan.inputs, self._clients, idle_ms)
+            self._merge = InputMerge(
+                kernel, self.plan.inputs, self._kafka, self._clock, idle_ms, pace
+            )
 
-    def process(self, partition: TopicPartition, chunk: Chunk) -> None:
-        """Rows that are committed already are dropped."""
-        task = self.task
-        assert task is not None
-        position = task.positions.get(partition, 0)
+    def _check_positions(self, sequence: int) -> None:
+        """Raises FencedError if the local state is of a later commit than the positions, as another
+        attempt has committed since they were read."""
+        checkpoint = self._state.checkpoint
+        if checkpoint is None or checkpoint.run_id != str(self._run):
+            return
+        is_late = checkpoint.sequence > sequence
+        if is_late and self._kafka.group.committed(self.plan.inputs) != self.committed:
+            raise FencedError(f"Another attempt of task {self.id} has committed meanwhile.")
+
+    def process(self, partition: TopicPartition, chunk: Chunk) -> Iterator[None]:
+        """Process records, or have them wait for their turn, and pause now and then: in a pause,
+        and at the end, the outbox may be sent and all be committed. Records that are committed
+        already are dropped."""
+        kernel, pace = self.kernel, self._pace
+        assert kernel is not None
+        assert pace is not None
+        position = kernel.positions.get(partition, 0)
         if chunk.last < position:
             return
-        if chunk.first < position:
-            columns = chunk.load()
-            chunk = Chunk.of(rows(columns, bisect_left(columns.offsets, position)))
-        self.records += chunk.size
-        if self._merge is None:
-            task.process_columns(partition, chunk.load())
-        else:
+        chunk = chunk.after(position)
+        if self._merge is not None:
             self._merge.add(partition, chunk)
+            return
+        pace.begin()
+        for columns, size in chunk.load():
+            self.uncommitted_bytes += size
+            done = 0
+            while done < len(columns.offsets):
+                if pace.is_over():
+                    yield
+                    pace.begin()
+                count = kernel.process_columns(partition, rows(columns, done), pace)
+                done += count
+                self._processed(count)
 
     def drain(self) -> Iterator[None]:
-        """Process what waits for its turn, and stop now and then to have the outbox sent."""
-        return iter(()) if self._merge is None else self._merge.drain()
+        """Process what waits for its turn, with pauses as in `process`."""
+        merge = self._merge
+        if merge is None:
+            return
+        for _ in merge.drain():
+            self._note_merged(merge)
+            yield
+        self._note_merged(merge)
+
+    def _note_merged(self, merge: InputMerge) -> None:
+        count, size = merge.take_progress()
+        self.uncommitted_bytes += size
+        self._processed(count)
+
+    def _processed(self, count: int) -> None:
+        self.records += count
+        self._uncommitted += count
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        """When something is due by the wall clock next; None if nothing is."""
+        assert self.kernel is not None
+        due = self.kernel.next_wall_clock_punctuation
+        return None if due == NEVER else due
 
     def punctuate(self) -> None:
         """Run what is due by the wall clock."""
-        assert self.task is not None
-        before = self.task.punctuated
-        self.task.punctuate_wall_clock()
-        self._punctuated += self.task.punctuated - before
+        assert self.kernel is not None
+        before = self.kernel.punctuated
+        self.kernel.punctuate_wall_clock()
+        self._punctuated += self.kernel.punctuated - before
 
-    def flush(self) -> None:
-        assert self.task is not None
-        self.task.commit()
+    def flush_caches(self) -> None:
+        """Have the stores forward what they have held back."""
+        assert self.kernel is not None
+        self.kernel.commit()
+
+    @property
+    def commit_requested(self) -> bool:
+        """Whether a processor has asked for a commit."""
+        return self.kernel is not None and self.kernel.context.commit_requested
 
     def take_outbox(self) -> Sequence[Any]:
-        assert self.task is not None
-        outbox, counts = self.task.take_outbox()
+        assert self.kernel is not None
+        outbox, counts = self.kernel.take_outbox()
         self._sent.update(counts)
         return outbox
 
     def sending_failed(self, record: Sequence[Any], error: StreamsError) -> None:
         """Ask the handler about a record that Kafka doesn't take; raises if it is to fail."""
-        assert self.task is not None
+        assert self.kernel is not None
         self._sent[record[0]] -= 1
-        self.task.sending_failed(ProducerRecord(*record), error)
+        self.kernel.sending_failed(ProducerRecord(*record), error)
 
     @property
     def has_changed(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(self.records or self._sent or self._punctuated)
+        return bool(self._uncommitted or self._sent or self._punctuated)
 
     def positions(self) -> dict[TopicPartition, Position]:
         """What is to be committed: of all inputs, so that their metadata agrees."""
-        task = self.task
-        assert task is not None
-        ours = {SEQUENCE: self._sequence + 1}
-        metadata = {**task.metadata, **ours}
-        if len(encode(0, metadata)) > _MAX_METADATA:
-            metadata = ours
+        kernel = self.kernel
+        assert kernel is not None
+        try:
+            spreading = spread(kernel.metadata, len(self.committed))
+        except ValueError as error:
+            raise StreamsError(
+                f"Task {self.id} has too many operators that remember a time: {error}, more than "
+                "can be committed with its positions. Split the topology with repartition(), or "
+                "into several applications."
+            ) from None
         return {
             part: Position(
-                task.positions.get(part, position.offset), task.partition_time(part), metadata
+                kernel.positions.get(part, position.offset),
+                kernel.partition_time(part),
+                {**metadata, SEQUENCE: self._sequence + 1},
             )
-            for part, position in self._committed.items()
+            for (part, position), metadata in zip(self.committed.items(), spreading, strict=True)
         }
 
-    def applied(self) -> None:
-        """The batch is committed: bring the local state to it."""
-        assert self.task is not None
+    def apply(self, committed: Mapping[TopicPartition, Position], producer: SlotProducer) -> None:
+        """Bring the local state to what is committed now, by this producer.
+
+        The marker of a transaction may come late, and after records of another producer that has
+        the task next. So it is counted only when the same one has sent more, as that is after it.
+        """
+        assert self.kernel is not None
+        self.committed = {part: committed[part] for part in self.plan.inputs}
         self._sequence += 1
-        marker = int(self._exactly_once)
+        if producer is not self._marked_by:
+            self._marked.clear()
+            self._marked_by = producer
         for topic, (topic_id, offset) in self._changelogs.items():
             sent = self._sent[topic]
             if sent:
-                self._changelogs[topic] = topic_id, offset + sent + marker
-            elif (part := TopicPartition(topic, self.id.partition)) in self.task.positions:
-                self._changelogs[topic] = topic_id, self.task.positions[part]
+                self._changelogs[topic] = topic_id, offset + sent + (topic in self._marked)
+                if self._exactly_once:
+                    self._marked.add(topic)
+            elif (part := TopicPartition(topic, self.id.partition)) in self.kernel.positions:
+                self._changelogs[topic] = topic_id, self.kernel.positions[part]
         self._sent.clear()
+        self._uncommitted = self._punctuated = self.uncommitted_bytes = 0
+        self.kernel.measure()
         self._save()
 
     def take_measurements(self) -> list[Measurement]:
         """What was measured since the last report. After an error there is none: the kernel's
         task is gone with what it has measured, and the next one does the work again."""
-        task = self.task
-        assert task is not None
-        metrics = task.metrics
+        kernel = self.kernel
+        assert kernel is not None
+        metrics = kernel.metrics
         for name, (entries, size) in self._state.sizes().items():
-            if name in task.stores:
-                tags = scope_of(task.stores[name].spec), name
+            if name in kernel.stores:
+                tags = scope_of(kernel.stores[name].spec), name
                 metrics.gauge(catalogue.ENTRIES, *tags).record(entries)
                 metrics.gauge(catalogue.SIZE, *tags).record(size)
                 if tags[0].startswith("in-memory"):
@@ -199,7 +287,7 @@ class ActiveTask:
             metrics.counter(catalogue.ENFORCED_PROCESSING).record(self._merge.enforced)
         metrics.distribution(catalogue.ACTIVE_PROCESS).record(self.busy_ns)
         metrics.counter(catalogue.TASK_RESTORE).record(self.restored)
-        return task.take_measurements()
+        return kernel.take_measurements()
 
     def abandon(self) -> None:
         """Forget the batch; the kernel's task with it, as nobody knows what state it is in."""
@@ -216,11 +304,11 @@ class ActiveTask:
 
     def forget(self) -> None:
         """Free the memory of the kernel's task. The next batch makes a new one."""
-        task, self.task = self.task, None
-        if task is not None:
+        kernel, self.kernel = self.kernel, None
+        if kernel is not None:
             self.closed += 1
             try:
-                task.close_processors()
+                kernel.close_processors()
             except StreamsError as error:
                 log.warning("%s", error)
 
@@ -230,54 +318,62 @@ class ActiveTask:
 
     # State
 
-    def _rebuild(self, global_stores: Mapping[str, Any], listener: Listener) -> None:
+    def _rebuild(self, global_stores: Mapping[str, Any], listener: RestoreListener) -> None:
         self.forget()
         self._sent.clear()
+        self._marked.clear()
         self._state.rollback()
-        restore = Restore(self.id, self._state, self._clients, self._topic_ids, listener)
-        offsets = {part: position.offset for part, position in self._committed.items()}
+        restore = Restore(self.id, self._state, self._kafka, self._topic_ids, listener)
+        offsets = {part: position.offset for part, position in self.committed.items()}
         current = restore.is_current(str(self._run), self._sequence, offsets)
         if not current:
             restore.check(self._sequence)
-        metadata: dict[str, int] = {}
-        for position in self._committed.values():
-            metadata.update(position.metadata)
-        if current:
-            metadata.update(self._state.facts(_METADATA))
-
-        def bring_up(task: StreamTask) -> None:
-            for part, position in self._committed.items():
-                task.resume_at(part, position.offset, position.partition_time)
-            self.task = task
-            self.created += 1
-            if current:
-                assert self._state.checkpoint is not None
-                self._changelogs = dict(self._state.checkpoint.changelogs)
-                return
-            topics = {
-                name: topic
-                for name in task.stores
-                if (topic := task.changelog_topic(name)) is not None
-            }
-            began = perf_counter_ns()
-            self._changelogs = restore.run(task.stores, topics, offsets, task.facts)
-            self.restored = restore.restored
-            self._save()
-            self.restore_ns = perf_counter_ns() - began
-
-        StreamTask(
+        metadata = gathered(position.metadata for position in self.committed.values())
+        metadata.pop(SEQUENCE, None)
+        kernel = StreamTask(
             self._spec,
-            SystemClock(),
+            self._clock,
             global_stores=global_stores,
-            metadata={key: value for key, value in metadata.items() if key != SEQUENCE},
+            metadata=metadata,
             storage=self._state,
-            restore=bring_up,
         )
+        for part, position in self.committed.items():
+            kernel.resume_at(part, position.offset, position.partition_time)
+        self.kernel = kernel
+        self.created += 1
+        self._pace = Pace(self._clock, kernel.context, self._limit_s)
+        if current:
+            assert self._state.checkpoint is not None
+            self._saved = self._state.checkpoint
+            self._changelogs = dict(self._state.checkpoint.changelogs)
+        else:
+            self._run_restore(restore, kernel, offsets)
+        kernel.start()
+
+    def _run_restore(
+        self, restore: Restore, kernel: StreamTask, offsets: Mapping[TopicPartition, int]
+    ) -> None:
+        topics = {
+            name: topic
+            for name in kernel.stores
+            if (topic := kernel.changelog_topic(name)) is not None
+        }
+        if not self._exactly_once:
+            # The changelogs may have what was done after the last commit. It will be done again,
+            # and must find the windows of then.
+            for store in kernel.stores.values():
+                store.latest_restored = kernel.context.stream_time
+        began = self._clock.nanoseconds()
+        self._changelogs = restore.run(kernel.stores, topics, offsets, kernel.facts)
+        self.restored = restore.restored
+        self._save()
+        self.restore_ns = self._clock.nanoseconds() - began
 
     def _save(self) -> None:
-        assert self.task is not None
-        task = self.task
+        kernel = self.kernel
+        assert kernel is not None
         checkpoint = Checkpoint(
-            str(self._run), self._sequence, dict(task.positions), self._changelogs
+            str(self._run), self._sequence, dict(kernel.positions), dict(self._changelogs)
         )
-        self._state.commit(checkpoint, {**task.facts(), _METADATA: task.metadata})
+        self._state.commit(checkpoint, kernel.facts())
+        self._saved = checkpoint

@@ -1,1 +1,1 @@
-"""Clients of Kafka: positions, transactions, changelogs, topics; and a broker for tests."""
+"""Clients of Kafka: positions, transactions, changelogs, topics."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from confluent_kafka import (
     ConsumerGroupState,
@@ -19,33 +20,19 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type:
 
 from headrace.core.errors import BrokerError
 from headrace.core.record import TopicPartition
-from headrace.kafka.errors import Complaints, error_of, made, tried
-from headrace.kafka.positions import Position, client_positions
+from headrace.kafka.errors import DENIED, Complaints, Right, denied, error_of, made, tried
+from headrace.kafka.port import Position, TopicInfo, TopicSpec
+from headrace.kafka.positions import client_positions
 from headrace.kafka.settings import ClientSettings
 
 T = TypeVar("T")
 
 _PAUSE_S = 0.05
+_LOOK_S = 1.0
+_FIRST_ATTEMPT_S = 5.0
+"""Time enough for the controller: what it did after all can't be told from what was there."""
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 _UNKNOWN_GROUP = (KafkaError.GROUP_ID_NOT_FOUND,)
-
-
-class TopicInfo(NamedTuple):
-    """A topic that exists. The id tells it from an earlier one of the same name."""
-
-    name: str
-    partitions: int
-    topic_id: str
-    replication_factor: int
-
-
-class TopicSpec(NamedTuple):
-    """A topic to create. A replication factor of -1 is the brokers' default."""
-
-    name: str
-    partitions: int
-    replication_factor: int = -1
-    config: Mapping[str, str] = {}
 
 
 class Admin:
@@ -53,6 +40,7 @@ class Admin:
 
     def __init__(self, settings: ClientSettings, *, timeout_s: float = 60.0) -> None:
         self._timeout_s = timeout_s
+        self._is_interrupted = settings.is_interrupted
         self._complaints = Complaints()
         self._client = made(AdminClient, settings.admin(), self._complaints)
 
@@ -81,6 +69,7 @@ class Admin:
                 TopicCollection(names), request_timeout=timeout
             ),
             f"Could not describe {', '.join(names)}",
+            needs=_right("DESCRIBE", "TOPIC"),
             ignored=_UNKNOWN_TOPIC,
         )
         return {
@@ -93,6 +82,33 @@ class Admin:
             for name, topic in found.items()
         }
 
+    def check_rights(self, topics: Mapping[str, Collection[str]]) -> None:
+        """Raise AuthorizationError if one of these operations on topics isn't allowed. Topics that
+        don't exist are left out."""
+        if not topics:
+            return
+        names = TopicCollection(sorted(topics))
+        what = f"Could not find out what is allowed with {', '.join(sorted(topics))}"
+        found = self._each(
+            lambda timeout: self._client.describe_topics(
+                names, include_authorized_operations=True, request_timeout=timeout
+            ),
+            what,
+            needs=lambda name: [Right(operation, "TOPIC", name) for operation in topics[name]],
+            ignored=_UNKNOWN_TOPIC,
+            attempt_s=1.0,
+        )
+        missing = [
+            Right(operation, "TOPIC", name)
+            for name, topic in found.items()
+            # Brokers that are too old to say don't.
+            if (allowed := {right.name for right in topic.authorized_operations or ()})
+            for operation in topics[name]
+            if operation not in allowed
+        ]
+        if missing:
+            raise denied("The application can't work", missing)
+
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
         """The configuration, defaults included, of those of the topics that exist."""
         resources = [
@@ -103,6 +119,7 @@ class Admin:
         found = self._each(
             lambda timeout: self._client.describe_configs(resources, request_timeout=timeout),
             "Could not read the configuration of topics",
+            needs=_right("DESCRIBE_CONFIGS", "TOPIC"),
             ignored=_UNKNOWN_TOPIC,
         )
         return {
@@ -129,6 +146,7 @@ class Admin:
                 new, request_timeout=timeout, operation_timeout=timeout
             ),
             f"Could not create {', '.join(topic.topic for topic in new)}",
+            needs=_right("CREATE", "TOPIC"),
             ignored=(KafkaError.TOPIC_ALREADY_EXISTS,),
         )
         self._wait_until(lambda: self.describe(created).keys() == created.keys())
@@ -144,6 +162,7 @@ class Admin:
                 names, request_timeout=timeout, operation_timeout=timeout
             ),
             f"Could not delete {', '.join(names)}",
+            needs=_right("DELETE", "TOPIC"),
             ignored=_UNKNOWN_TOPIC,
         )
         self._wait_until(lambda: not self.describe(names))
@@ -156,6 +175,7 @@ class Admin:
         self._each(
             lambda timeout: self._client.delete_records(asked, request_timeout=timeout),
             "Could not delete records",
+            needs=_right("DELETE", "TOPIC"),
             ignored=(*_UNKNOWN_TOPIC, KafkaError.OFFSET_OUT_OF_RANGE),
         )
 
@@ -164,6 +184,7 @@ class Admin:
         found = self._each(
             lambda timeout: self._client.describe_consumer_groups([group], request_timeout=timeout),
             f"Could not describe group {group}",
+            needs=_right("READ", "GROUP"),
             ignored=_UNKNOWN_GROUP,
         )
         described = found.get(group)
@@ -176,6 +197,7 @@ class Admin:
         found = self._each(
             lambda timeout: self._client.describe_consumer_groups([group], request_timeout=timeout),
             f"Could not describe group {group}",
+            needs=_right("READ", "GROUP"),
             ignored=_UNKNOWN_GROUP,
         )
         described = found.get(group)
@@ -209,6 +231,7 @@ class Admin:
                 request_timeout=timeout,
             ),
             f"Could not read the positions of group {group}",
+            needs=_right("READ", "GROUP"),
             ignored=_UNKNOWN_GROUP,
         )
         return {
@@ -228,6 +251,7 @@ class Admin:
                 asked, request_timeout=timeout
             ),
             f"Could not set the positions of group {group}",
+            needs=_right("READ", "GROUP"),
         )
 
     def delete_group(self, group: str) -> None:
@@ -235,6 +259,7 @@ class Admin:
         self._each(
             lambda timeout: self._client.delete_consumer_groups([group], request_timeout=timeout),
             f"Could not delete group {group}",
+            needs=_right("DELETE", "GROUP"),
             ignored=_UNKNOWN_GROUP,
         )
 
@@ -245,7 +270,7 @@ class Admin:
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
         """Brokers hear a little later what the controller has decided."""
         deadline = time.monotonic() + self._timeout_s
-        while not is_done() and time.monotonic() < deadline:
+        while not is_done() and time.monotonic() < deadline and not self._is_interrupted():
             time.sleep(_PAUSE_S)
 
     def _each(
@@ -253,26 +278,49 @@ class Admin:
         call: Callable[[float], Mapping[Any, Future[T]]],
         what: str,
         *,
+        needs: Callable[[Any], Iterable[Right]],
         ignored: Collection[int] = (),
+        attempt_s: float = _FIRST_ATTEMPT_S,
     ) -> dict[Any, T]:
-        """The results of a call that gives a future for each thing; without ignored failures."""
+        """The results of a call that gives a future for each thing; without ignored failures.
+
+        `needs` are the rights that it takes for a thing.
+        """
 
         def gathered(timeout: float) -> dict[Any, T]:
             results = {}
+            missing: list[Right] = []
             for name, future in call(timeout).items():
                 try:
                     results[name] = future.result(timeout + 1)
                 except KafkaException as exception:
-                    if error_of(exception).code() not in ignored:
+                    code = error_of(exception).code()
+                    if code in DENIED:
+                        missing += needs(name)
+                    elif code not in ignored:
                         raise
                 except TimeoutError:
                     raise KafkaException(
                         KafkaError(KafkaError._TIMED_OUT, "No answer in time")
                     ) from None
+            if missing:
+                raise denied(what, missing)
             return results
 
-        # Time enough for the controller: what it did after all can't be told from what was there.
-        return self._tried(gathered, what, attempt_s=5.0)
+        def attempted(timeout: float) -> dict[Any, T]:
+            try:
+                return gathered(timeout)
+            except KafkaException as exception:
+                if error_of(exception).code() == KafkaError._TIMED_OUT:
+                    self._look_around()
+                raise
+
+        return self._tried(attempted, what, attempt_s)
+
+    def _look_around(self) -> None:
+        """Find out who is there: librdkafka asks one broker, and waits for it if it is gone."""
+        with suppress(KafkaException):
+            self._client.list_topics(timeout=_LOOK_S)
 
     def _tried(self, call: Callable[[float], T], what: str, attempt_s: float = 1.0) -> T:
         return tried(
@@ -281,5 +329,16 @@ class Admin:
             deadline=time.monotonic() + self._timeout_s,
             complaints=self._complaints,
             serve=lambda: self._client.poll(0),
+            is_interrupted=self._is_interrupted,
             attempt_s=attempt_s,
         )
+
+
+def _right(operation: str, resource: str) -> Callable[[Any], Iterable[Right]]:
+    """The right to do that with a thing, which is a name, a resource or a partition."""
+
+    def needs(thing: Any) -> Iterable[Right]:
+        name = getattr(thing, "topic", None) or getattr(thing, "name", None) or thing
+        return [Right(operation, resource, str(name))]
+
+    return needs

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from headrace.core.errors import BrokerError
-from headrace.core.record import NO_HEADERS, ConsumerRecord, Header, TopicPartition
-from headrace.kafka.errors import (
-    RETRIABLE,
-    Complaints,
-    OffsetGone,
-    error_of,
-    made,
-    translated,
-)
+from headrace.core.record import NO_HEADERS, ConsumerRecord, TopicPartition
+from headrace.kafka.errors import RETRIABLE, Complaints, error_of, made, translated
+from headrace.kafka.port import Logged, OffsetGone
 from headrace.kafka.positions import LogBounds
 from headrace.kafka.settings import ClientSettings
 
-Logged = tuple[bytes | None, bytes | None, int, Sequence[Header]]
-"""key, value, timestamp, headers"""
-
 _BATCH = 20_000
 _POLL_S = 0.5
+_FETCH_BYTES = 4 * 1024 * 1024
+_FIRST = 4
+"""So many records are looked at before it is guessed how many there may be in a fetch."""
 
 
 class _Reader:
@@ -115,6 +109,30 @@ class ChangelogReader(_Reader):
         without a record (of transaction markers, aborted or compacted records) are passed over.
         Raises OffsetGone if another `start` is not in the log any more, or never was.
         """
+        for messages, offset in self._messages(partition, start, end):
+            yield (
+                [
+                    (
+                        message.key(),
+                        message.value(),
+                        message.timestamp()[1],
+                        message.headers() or NO_HEADERS,
+                    )
+                    for message in messages
+                ],
+                offset,
+            )
+
+    def records(
+        self, partition: TopicPartition, start: int, end: int
+    ) -> Iterator[tuple[list[ConsumerRecord], int]]:
+        """As `read`, with the offset of each record: for who processes them."""
+        for messages, offset in self._messages(partition, start, end):
+            yield [_record(partition, message) for message in messages], offset
+
+    def _messages(
+        self, partition: TopicPartition, start: int, end: int
+    ) -> Iterator[tuple[list[Any], int]]:
         if start == 0:
             # librdkafka remembers for a while where the beginning was.
             start = self._bounds.begin(partition)
@@ -122,13 +140,13 @@ class ChangelogReader(_Reader):
             return
         self._assign(partition, start)
         try:
-            yield from self._read(partition, start, end)
+            yield from self._consume_until(partition, start, end)
         finally:
             self._consumer.unassign()
 
-    def _read(
+    def _consume_until(
         self, partition: TopicPartition, start: int, end: int
-    ) -> Iterator[tuple[list[Logged], int]]:
+    ) -> Iterator[tuple[list[Any], int]]:
         position = start
         deadline = time.monotonic() + self._timeout_s
         while position < end:
@@ -141,16 +159,7 @@ class ChangelogReader(_Reader):
                 position = max(position, report.offset())
             if messages:
                 deadline = time.monotonic() + self._timeout_s
-                records = [
-                    (
-                        message.key(),
-                        message.value(),
-                        message.timestamp()[1],
-                        message.headers() or NO_HEADERS,
-                    )
-                    for message in messages
-                ]
-                yield records, min(position, end)
+                yield messages, min(position, end)
             elif time.monotonic() > deadline:
                 raise self._timed_out(partition, position)
 
@@ -165,34 +174,43 @@ class PartitionReader(_Reader):
         self._at: tuple[TopicPartition, int] | None = None
 
     def fetch(
-        self, partition: TopicPartition, offset: int, max_records: int, timeout_s: float
+        self,
+        partition: TopicPartition,
+        offset: int,
+        max_records: int,
+        timeout_s: float,
+        max_bytes: int = _FETCH_BYTES,
     ) -> list[ConsumerRecord]:
-        """At most `max_records` from `offset` on; fewer or none if no more come in time."""
+        """At most `max_records` from `offset` on, and about `max_bytes`; fewer or none if no more
+        come in time."""
         if self._at != (partition, offset):
             self._assign(partition, offset)
         self._at = None
         messages: list[Any] = []
         deadline = time.monotonic() + timeout_s
-        while len(messages) < max_records:
+        size = 0
+        while len(messages) < max_records and size < max_bytes:
+            count = (max_bytes - size) * len(messages) // size if size else _FIRST
             more, report = self._consume(
-                max_records - len(messages), max(0.0, deadline - time.monotonic())
+                min(max_records - len(messages), max(1, count)),
+                max(0.0, deadline - time.monotonic()),
             )
             messages += more
+            size += sum(map(len, more))
             if report is not None or time.monotonic() >= deadline:
                 break
         # The end is told only once: to hear of it again, the partition must be assigned anew.
         if report is None:
             self._at = (partition, messages[-1].offset() + 1 if messages else offset)
-        topic, number = partition
-        return [
-            ConsumerRecord(
-                topic,
-                number,
-                message.offset(),
-                message.timestamp()[1],
-                message.key(),
-                message.value(),
-                message.headers() or NO_HEADERS,
-            )
-            for message in messages
-        ]
+        return [_record(partition, message) for message in messages]
+
+
+def _record(partition: TopicPartition, message: Any) -> ConsumerRecord:
+    return ConsumerRecord(
+        *partition,
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or NO_HEADERS,
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.core.errors import (
+    AuthorizationError,
     BrokerError,
     ConfigError,
     FencedError,
@@ -50,7 +51,7 @@ class _OncePerWhile(logging.Filter):
 CLIENT_LOGGER.addFilter(_OncePerWhile())
 
 _FIRST_ATTEMPT_S = 1.0
-_LONGEST_ATTEMPT_S = 10.0
+_LONGEST_ATTEMPT_S = 5.0
 _PAUSE_S = 0.1
 
 RETRIABLE = frozenset(
@@ -75,6 +76,7 @@ RETRIABLE = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
         KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._DESTROY_BROKER,
         KafkaError._MSG_TIMED_OUT,
         KafkaError._OUTDATED,
         KafkaError._RESOLVE,
@@ -144,19 +146,28 @@ _HOPELESS = frozenset(
 )
 """Why a connection can't be made, and to try again would not help."""
 
-_REMEDIES = {
+DENIED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "Ask for the right to do this on the cluster.",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "Ask for the right to read with this group.",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: (
+        "Ask for READ on groups that begin with the application id."
+    ),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: (
+        "Ask for READ on topics that are read, WRITE on those that are written, and all of both "
+        "on topics that begin with the application id."
+    ),
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "Ask for WRITE on transactional ids that begin with the application id."
+    ),
+}
+"""What an application needs, where it isn't known which right it was."""
+
+_REMEDIES = {
     KafkaError.INVALID_TRANSACTION_TIMEOUT: (
         "Lower producer.transaction.timeout.ms, or raise the brokers' transaction.max.timeout.ms."
     ),
     KafkaError.OFFSET_METADATA_TOO_LARGE: "Raise the brokers' offset.metadata.max.bytes.",
     KafkaError.POLICY_VIOLATION: "Ask whoever runs the cluster.",
     KafkaError.SASL_AUTHENTICATION_FAILED: "Check sasl.username and sasl.password.",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the right to read and write the topic.",
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
-        "Ask for the right to write with transactional ids that begin with the application id."
-    ),
     KafkaError._ALL_BROKERS_DOWN: "Check bootstrap.servers, and that the brokers are running.",
     KafkaError._AUTHENTICATION: "Check security.protocol, sasl.username and sasl.password.",
     KafkaError._RESOLVE: "Check bootstrap.servers.",
@@ -167,24 +178,26 @@ _REMEDIES = {
 }
 
 
-class RecordRejected(StreamsError):
-    """A record that Kafka will never take. Nothing is wrong with the ones before it.
+class Right(NamedTuple):
+    """An operation on a resource, by Kafka's names: what an ACL allows."""
 
-    `index` is its place in what was to be sent; -1: it was found out only after sending.
-    """
+    operation: str
+    resource: str
+    name: str
 
-    def __init__(
-        self, message: str, *, topic: str, key: bytes | None, size: int, index: int
-    ) -> None:
-        super().__init__(message)
-        self.topic = topic
-        self.key = key
-        self.size = size
-        self.index = index
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.resource} {self.name}"
 
 
-class OffsetGone(StreamsError):
-    """The log doesn't have the offset that should be read: it was deleted, or never written."""
+_RIGHTS = "The rights that an application needs are in docs/security.md."
+
+
+def denied(what: str, missing: Iterable[Right]) -> AuthorizationError:
+    """The error to raise when `what` failed for want of rights."""
+    rights = ", ".join(map(str, sorted(set(missing))))
+    return AuthorizationError(
+        f"{what}: Kafka doesn't allow it. Ask whoever runs the cluster for {rights}. {_RIGHTS}"
+    )
 
 
 class Complaints:
@@ -197,8 +210,9 @@ class Complaints:
         self.last: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        # "All brokers are down" comes after the reason, and says less.
-        if error.code() != KafkaError._ALL_BROKERS_DOWN or self.last is None:
+        # "All brokers are down" and "connection closed" come after the reason, and say less.
+        says_less = error.code() == KafkaError._ALL_BROKERS_DOWN or self.hopeless
+        if self.last is None or not says_less or error.code() in _HOPELESS:
             self.last = error
 
     def clear(self) -> None:
@@ -240,6 +254,8 @@ def translated(
         return FencedError(f"{what}: another instance of the application took over. {reason}.")
     if code in _MISSING:
         return MissingTopicError(f"{what}: a topic or partition doesn't exist. {reason}.")
+    if code in DENIED:
+        return AuthorizationError(f"{what}: {reason}. {DENIED[code]} {_RIGHTS}")
     if code in _IN_USE:
         return BrokerError(
             f"{what}: the consumer group is in use. {reason}. Stop the other application with the "
@@ -260,9 +276,11 @@ def tried(
     deadline: float,
     complaints: Complaints,
     serve: Callable[[], object],
+    is_interrupted: Callable[[], bool],
     attempt_s: float = _FIRST_ATTEMPT_S,
 ) -> T:
-    """The result of `call(timeout)`, tried again after passing errors until `deadline`.
+    """The result of `call(timeout)`, tried again after passing errors until `deadline`, or until
+    `is_interrupted`.
 
     `serve` has the client's callbacks called, so that its complaints are heard. The first attempt
     is a short one, as they are heard only after it; each one then lasts twice as long.
@@ -274,7 +292,7 @@ def tried(
         except KafkaException as exception:
             error = error_of(exception)
             serve()
-            if error.code() not in RETRIABLE or complaints.hopeless:
+            if error.code() not in RETRIABLE or complaints.hopeless or is_interrupted():
                 raise translated(error, what, complaints=complaints) from exception
             if time.monotonic() + _PAUSE_S >= deadline:
                 raise translated(error, what, complaints=complaints) from exception

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import BrokerError, MissingTopicError, StreamsError, TopologyError
-from headrace.kafka.admin import Admin, TopicInfo, TopicSpec
+from headrace.kafka.port import TopicInfo, Topics, TopicSpec
 from headrace.topology.nodes import SourceNode
 from headrace.topology.partitions import PartitionCounts
 from headrace.topology.stores import (
@@ -35,6 +35,11 @@ _INTERNAL_NAME = re.compile(
 """As Kafka's own reset tool has it."""
 
 
+def claim_topic(application_id: str) -> str:
+    """The topic that has the claim on an application, and the group of those who wait for it."""
+    return f"{application_id}-headrace"
+
+
 class InternalTopic(NamedTuple):
     """An internal topic as it must be. `store` is that of a changelog, or None."""
 
@@ -51,7 +56,7 @@ class InternalTopics:
     have different numbers of partitions.
     """
 
-    def __init__(self, topology: Topology, config: StreamsConfig, admin: Admin) -> None:
+    def __init__(self, topology: Topology, config: StreamsConfig, admin: Topics) -> None:
         self._topology = topology
         self._config = config
         self._admin = admin
@@ -67,6 +72,16 @@ class InternalTopics:
         self.counts = PartitionCounts(topology, self._external_count)
         self._check_matched()
         self.planned = (*self._repartition_topics(), *self._changelog_topics())
+        """Those that Kafka Streams has too."""
+        self.claim = InternalTopic(
+            claim_topic(config.application_id),
+            1,
+            {
+                "message.timestamp.type": "CreateTime",
+                **config.topic_settings(),
+                "cleanup.policy": "compact",
+            },
+        )
 
     def matching(self, source: SourceNode) -> tuple[str, ...]:
         """The topics that a source with a pattern reads now: never internal ones."""
@@ -74,7 +89,17 @@ class InternalTopics:
 
     def all_names(self) -> set[str]:
         """All topics that are read, and all internal ones."""
-        return {*self._external_topics(), *(topic.name for topic in self.planned)}
+        return self._external_topics() | self.internal_names()
+
+    def internal_names(self) -> set[str]:
+        return {self.claim.name, *(topic.name for topic in self.planned)}
+
+    def rights(self) -> dict[str, set[str]]:
+        """The operations on internal topics that the application must be allowed."""
+        rights = {name: {"READ", "WRITE"} for name in self.internal_names()}
+        for topic in self._repartition_topics():
+            rights[topic.name].add("DELETE")  # of records that were read
+        return rights
 
     def ensure(self) -> None:
         """Create the internal topics that are missing, and check those that are there.
@@ -82,7 +107,7 @@ class InternalTopics:
         Raises StreamsError if one has another number of partitions or another cleanup policy than
         it must have.
         """
-        wanted = {topic.name: topic for topic in self.planned}
+        wanted = {topic.name: topic for topic in (*self.planned, self.claim)}
         replicas = self._config["replication.factor"]
         deadline = time.monotonic() + self._config["task.timeout.ms"] / 1000
         while missing := self._missing(wanted):
@@ -131,21 +156,20 @@ class InternalTopics:
             matched[source.name] = topics
         return matched
 
-    def _external_topics(self) -> list[str]:
-        topics = {
-            topic: None
+    def _external_topics(self) -> set[str]:
+        return {
+            topic
             for source in self._sources
             for topic in self._matched.get(source.name, source.topics)
             if topic not in self._topology.internal_topics
         }
-        return list(topics)
 
     def _external_count(self, topic: str) -> int:
         # A source with a pattern is asked for by the pattern's text.
         return self._by_pattern[topic] if topic in self._by_pattern else self._existing[topic]
 
     def _check_missing(self) -> None:
-        missing = [topic for topic in self._external_topics() if topic not in self._existing]
+        missing = sorted(self._external_topics() - self._existing.keys())
         if missing:
             raise MissingTopicError(
                 f"Source topics of application {self._config.application_id!r} don't exist: "
@@ -207,6 +231,8 @@ def is_internal_name(topic: str, application_id: str) -> bool:
     """Whether the name is that of an internal topic of the application, maybe of an earlier
     topology."""
     own = f"{application_id}-"
+    if topic == claim_topic(application_id):
+        return True
     return topic.startswith(own) and _INTERNAL_NAME.fullmatch(topic, len(own) - 1) is not None
 
 
@@ -256,7 +282,7 @@ def _check_existing(
 def _policy_problems(topic: InternalTopic, found: Mapping[str, str | None]) -> Iterator[str]:
     policy = found.get("cleanup.policy") or ""
     wanted = topic.config["cleanup.policy"]
-    harmful = "compact" if topic.store is None else "delete"
+    harmful = "compact" if wanted == "delete" else "delete"
     if harmful in policy and harmful not in wanted:
         yield (
             f"the cleanup.policy of {topic.name} must be {wanted}, but is {policy}, which would "

@@ -1,7 +1,8 @@
 """Java libraries: resolved once, then files in a cache.
 
 Ivy, which PySpark brings, resolves them. That takes half a minute and the network, so the result
-is kept: after the first time `resolve` only looks at a directory.
+is kept: after the first time `resolve` only looks at a directory. Each file is checked by its
+SHA-256 before it is used, whenever it is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -21,7 +23,10 @@ from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from headrace.core.errors import ConfigError
+from headrace.kafka.jar_manifest import Jar, locked_jars, read_manifest, write_manifest
 from headrace.kafka.java import find_java
+
+log = logging.getLogger("headrace")
 
 Progress = Callable[[str], None]
 
@@ -44,24 +49,31 @@ BROKER = JarSet(
 )
 STREAMS = JarSet("streams", ("org.apache.kafka:kafka-streams:4.3.0", "org.slf4j:slf4j-nop:1.7.36"))
 
-_MANIFEST = "manifest.txt"
+MANIFEST = "manifest.txt"
+_FOUND = re.compile(r"\tfound (\S+)#(\S+);(\S+) in ")
 
 
 def resolve(jars: JarSet, progress: Progress | None = None) -> list[Path]:
     """The files of these libraries and of all they need at run time.
 
     `progress` is given lines for people if it takes long. Processes that want the same at once
-    wait for the first of them; a resolution that was cut short leaves nothing that counts.
-    Raises ConfigError if they can't be had.
+    wait for the first of them; a resolution that was cut short leaves nothing that counts. What is
+    damaged is fetched again. Raises ConfigError if they can't be had, or are others than the
+    locked ones.
     """
     provided = _spark_modules() if jars.beside_spark else []
     directory = _directory(jars, provided)
-    files = _complete(directory)
+    files = _complete(jars, directory)
     if files is None:
         tell = progress or (lambda line: None)
         with _locked(directory.parent, tell):
-            files = _complete(directory)  # The process that we waited for may have made it.
+            files = _complete(jars, directory)  # The process that we waited for may have made it.
             if files is None:
+                damaged = _damaged(jars, directory, _listed(directory))
+                if damaged:
+                    line = f"{jars.name}: damaged, to be fetched again: {', '.join(damaged)}"
+                    log.warning("%s (in %s)", line, directory)
+                    tell(line)
                 files = _retrieve(jars, provided, directory, tell)
     return files
 
@@ -69,7 +81,7 @@ def resolve(jars: JarSet, progress: Progress | None = None) -> list[Path]:
 def is_resolved(jars: JarSet) -> bool:
     """Whether `resolve` would find everything in the cache."""
     provided = _spark_modules() if jars.beside_spark else []
-    return _complete(_directory(jars, provided)) is not None
+    return _complete(jars, _directory(jars, provided)) is not None
 
 
 def cache_directory() -> Path:
@@ -79,21 +91,50 @@ def cache_directory() -> Path:
 
 
 def _directory(jars: JarSet, provided: Sequence[str]) -> Path:
-    content = "\n".join([*jars.coordinates, "without", *provided])
+    content = "\n".join(["sha256", *jars.coordinates, "without", *provided])
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
     return cache_directory() / "jars" / f"{jars.name}-{digest}"
 
 
-def _complete(directory: Path) -> list[Path] | None:
-    """The jars, if all are there in full: caches are a place where people and cron jobs tidy."""
+def _complete(jars: JarSet, directory: Path) -> list[Path] | None:
+    """The jars, if all are there and as they should be: caches are a place where people and cron
+    jobs tidy, and disks forget."""
+    listed = _listed(directory)
+    if not listed or _damaged(jars, directory, listed):
+        return None
+    return [directory / jar.file for jar in listed]
+
+
+def _listed(directory: Path) -> list[Jar]:
     try:
-        lines = (directory / _MANIFEST).read_text().splitlines()
-        sizes = {name: int(size) for size, name in (line.split(" ", 1) for line in lines)}
-        if all((directory / name).stat().st_size == size for name, size in sizes.items()):
-            return [directory / name for name in sizes]
+        return read_manifest((directory / MANIFEST).read_text().splitlines())
     except (OSError, ValueError):
-        pass
-    return None
+        return []
+
+
+def _damaged(jars: JarSet, directory: Path, listed: Sequence[Jar]) -> list[str]:
+    return _unlike_the_lock(jars, listed) or [
+        jar.file for jar in listed if not _is_sound(directory / jar.file, jar)
+    ]
+
+
+def _is_sound(path: Path, jar: Jar) -> bool:
+    try:
+        return Jar.of(path, ()).sha256 == jar.sha256
+    except OSError:
+        return False
+
+
+def _unlike_the_lock(jars: JarSet, listed: Iterable[Jar]) -> list[str]:
+    """Files that are not the locked ones. Some of those may be missing, as Spark has them."""
+    locked = locked_jars(jars.name)
+    if not locked:
+        return []
+    return [
+        jar.file
+        for jar in listed
+        if jar.file not in locked or jar.sha256 != locked[jar.file].sha256
+    ]
 
 
 @contextmanager
@@ -124,21 +165,31 @@ def _retrieve(jars: JarSet, provided: Iterable[str], directory: Path, tell: Prog
         module.write_text(_ivy_module(jars, provided))
         fresh = Path(unfinished) / "jars"
         fresh.mkdir()
-        _run_ivy(jars, module, downloads, fresh, tell)
-        files = sorted(fresh.glob("*.jar"))
+        coordinates = _run_ivy(jars, module, downloads, fresh, tell)
+        files = [Jar.of(path, coordinates) for path in sorted(fresh.glob("*.jar"))]
         if not files:
             raise ConfigError(f"Ivy found no jars for {', '.join(jars.coordinates)}")
-        manifest = "".join(f"{file.stat().st_size} {file.name}\n" for file in files)
-        (fresh / _MANIFEST).write_text(manifest)
+        if wrong := _unlike_the_lock(jars, files):
+            shutil.rmtree(downloads, ignore_errors=True)
+            raise ConfigError(
+                f"These Java libraries are not the ones that Headrace was made for: "
+                f"{', '.join(wrong)}. Their SHA-256 is another than the locked one. Either the "
+                "download was damaged, then try again; or the repository they come from (a mirror, "
+                "a proxy) has changed them, then don't use it."
+            )
+        (fresh / MANIFEST).write_text(write_manifest(files))
         if directory.exists():
             directory.rename(Path(unfinished) / "spoiled")
         fresh.rename(directory)
     shutil.rmtree(downloads, ignore_errors=True)
     tell(f"{jars.name}: {len(files)} jars in {directory}")
-    return [directory / file.name for file in files]
+    return [directory / jar.file for jar in files]
 
 
-def _run_ivy(jars: JarSet, module: Path, downloads: Path, target: Path, tell: Progress) -> None:
+def _run_ivy(
+    jars: JarSet, module: Path, downloads: Path, target: Path, tell: Progress
+) -> list[str]:
+    """Gives the coordinates of all that was found."""
     command: list[str | Path] = [
         *(find_java(), "-cp", _ivy_jar(), "org.apache.ivy.Main"),
         *("-ivy", module, "-cache", downloads, "-confs", "default"),
@@ -148,16 +199,17 @@ def _run_ivy(jars: JarSet, module: Path, downloads: Path, target: Path, tell: Pr
     ]
     tell(f"{jars.name}: resolving {', '.join(jars.coordinates)} (once, about half a minute)")
     lines: list[str] = []
-    found = downloaded = 0
+    found: list[str] = []
+    downloaded = 0
     ivy = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         assert ivy.stdout is not None
         for line in ivy.stdout:
             lines.append(line.rstrip())
-            if line.startswith("\tfound "):
-                found += 1
-                if found % 10 == 0:
-                    tell(f"{jars.name}: resolving, {found} libraries so far")
+            if named := _FOUND.match(line):
+                found.append(":".join(named.groups()))
+                if len(found) % 10 == 0:
+                    tell(f"{jars.name}: resolving, {len(found)} libraries so far")
             elif "[SUCCESSFUL ]" in line:
                 downloaded += 1
                 if downloaded % 10 == 0:
@@ -172,6 +224,7 @@ def _run_ivy(jars: JarSet, module: Path, downloads: Path, target: Path, tell: Pr
         ivy.stdout.close()
     if code != 0:
         raise ConfigError(_failure(jars, lines))
+    return found
 
 
 def _failure(jars: JarSet, lines: Sequence[str]) -> str:

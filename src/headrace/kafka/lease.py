@@ -7,17 +7,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from headrace.core.errors import BrokerError
+from headrace.core.errors import BrokerError, StreamsError
 from headrace.kafka.admin import Admin
-from headrace.kafka.errors import Complaints, error_of, made, translated
+from headrace.kafka.errors import RETRIABLE, Complaints, error_of, made, translated
 from headrace.kafka.settings import ClientSettings
 
 _LOG = logging.getLogger("headrace.kafka")
 _POLL_S = 0.2
 _FETCH_WAIT_MS = 500
 _SESSION_MS = 10_000
+_LEAVE_S = 5.0
+"""So long it may take to leave the group. If Kafka is away, the session ends by itself."""
 
 
 class Lease:
@@ -40,6 +42,7 @@ class Lease:
         self._topic = topic
         self._changed: Callable[[bool], None] = _ignore
         self._held = False
+        self._refusal: StreamsError | None = None
         self._complaints = Complaints()
         self._stopped = threading.Event()
         options = {
@@ -53,12 +56,12 @@ class Lease:
         }
         config = settings.consumer("main", _FETCH_WAIT_MS, **options)
         self._consumer = made(Consumer, config, self._complaints)
-        self._thread = threading.Thread(target=self._run, name="ksql-lease", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
-    def start(self, changed: Callable[[bool], None]) -> None:
+    def start(self, changed: Callable[[bool], None] | None = None) -> None:
         """Take part. `changed(holds)` is called in a thread of its own: with True after it was
         given, with False before another can have it."""
-        self._changed = changed
+        self._changed = changed or _ignore
         self._consumer.subscribe(
             [self._topic],
             on_assign=self._assigned,
@@ -67,15 +70,17 @@ class Lease:
         )
         self._thread.start()
 
-    @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
+        """Raises what keeps it from being had, if it can't be."""
+        if self._refusal is not None:
+            raise self._refusal
         return self._held
 
     def close(self) -> None:
         """Let another have it."""
         self._stopped.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_LEAVE_S)
 
     def holder(self) -> str | None:
         """The name of the process that has it now; None if nobody has, or it isn't known."""
@@ -96,12 +101,21 @@ class Lease:
                 try:
                     # To poll is to stay in the group, and to hear of changes; what is read is not
                     # looked at.
-                    self._consumer.poll(_POLL_S)
+                    message = self._consumer.poll(_POLL_S)
+                    if message is not None and (error := message.error()) is not None:
+                        self._hear(error)
                 except KafkaException as exception:
                     _LOG.warning("%s", translated(error_of(exception), "The lease is in doubt"))
         finally:
             self._consumer.close()
             self._set(False)
+
+    def _hear(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF or error.code() in RETRIABLE:
+            return
+        if self._refusal is None:
+            self._refusal = translated(error, f"Could not join group {self._group}")
+            _LOG.warning("%s", self._refusal)
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         if any(partition.partition == 0 for partition in partitions):
@@ -115,7 +129,7 @@ class Lease:
         if held == self._held:
             return
         self._held = held
-        _LOG.info("%s: this process %s", self._group, "leads" if held else "follows")
+        _LOG.debug("%s: this process %s", self._group, "leads" if held else "follows")
         try:
             self._changed(held)
         except Exception:
@@ -124,4 +138,4 @@ class Lease:
 
 
 def _ignore(held: bool) -> None:
-    """Before it has started."""
+    """Nobody wants to know."""

@@ -6,7 +6,8 @@ import base64
 import logging
 import re
 import struct
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 
 logger = logging.getLogger("headrace.kafka")
 
@@ -52,6 +53,60 @@ def decode(text: str) -> tuple[int, dict[str, int]]:
     except (ValueError, struct.error):
         logger.warning("The metadata of a committed position can't be read: %.80r.", text)
     return time, {}
+
+
+_PACKED = "headrace.packed"
+_PIECE = 2800
+"""Characters of what is packed that fit into one entry: Kafka refuses offset metadata of more than
+4,096 bytes."""
+_MOST_PLAIN = 4000
+
+
+def spread(metadata: Mapping[str, int], entries: int) -> list[Mapping[str, int]]:
+    """What to commit with each of so many positions, which are all committed together.
+
+    All of it with each, as Kafka Streams does, or if that is too much, a piece of it packed with
+    each. Raises ValueError if there is still too much.
+    """
+    if len(encode(0, metadata)) <= _MOST_PLAIN:
+        return [metadata] * entries
+    raw = b"".join(name.encode() + b"\0" + _LONG.pack(number) for name, number in metadata.items())
+    packed = base64.b85encode(zlib.compress(raw)).decode()
+    size = -(-len(packed) // entries)
+    if size > _PIECE:
+        raise ValueError(f"{len(metadata)} numbers take {len(packed)} bytes")
+    return [
+        {f"{_PACKED}:{at}:{packed[at * size : (at + 1) * size]}": len(packed)}
+        for at in range(entries)
+    ]
+
+
+def gathered(entries: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What was spread."""
+    found: dict[str, int] = {}
+    pieces: dict[int, str] = {}
+    total = 0
+    for metadata in entries:
+        for name, number in metadata.items():
+            if name.startswith(f"{_PACKED}:"):
+                _, at, piece = name.split(":", 2)
+                pieces[int(at)], total = piece, number
+            else:
+                found[name] = number
+    packed = "".join(pieces[at] for at in sorted(pieces))
+    if packed and len(packed) == total:
+        found |= _unpacked(zlib.decompress(base64.b85decode(packed)))
+    elif packed:
+        logger.warning("The metadata of committed positions isn't whole, and can't be used.")
+    return found
+
+
+def _unpacked(raw: bytes) -> Iterator[tuple[str, int]]:
+    at = 0
+    while at < len(raw):
+        end = raw.index(b"\0", at)
+        yield raw[at:end].decode(), _LONG.unpack_from(raw, end + 1)[0]
+        at = end + 1 + _LONG.size
 
 
 def _decode_map(raw: bytes, at: int) -> dict[str, int]:

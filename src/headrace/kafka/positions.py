@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -18,18 +18,19 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from headrace.core.record import TopicPartition
 from headrace.kafka.errors import Complaints, error_of, made, tried
-from headrace.kafka.metadata import UNKNOWN_TIME, decode, encode
+from headrace.kafka.metadata import decode, encode
+from headrace.kafka.port import Position
 from headrace.kafka.settings import ClientSettings
 
-_NO_METADATA: Mapping[str, int] = {}
-
-
-class Position(NamedTuple):
-    """The next offset to read, and what is committed with it."""
-
-    offset: int
-    partition_time: int = UNKNOWN_TIME
-    metadata: Mapping[str, int] = _NO_METADATA
+_PERHAPS_ELSEWHERE = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._UNKNOWN_PARTITION,
+    }
+)
 
 
 class _Asking:
@@ -43,6 +44,7 @@ class _Asking:
         **overrides: str,
     ) -> None:
         self._timeout_s = settings.timeout_s(timeout_s)
+        self._is_interrupted = settings.is_interrupted
         self._complaints = Complaints()
         config = settings.consumer(**{"isolation.level": isolation_level}, **overrides)
         self._consumer = made(Consumer, config, self._complaints)
@@ -71,6 +73,7 @@ class _Asking:
             deadline=time.monotonic() + self._timeout_s,
             complaints=self._complaints,
             serve=lambda: self._consumer.poll(0),
+            is_interrupted=self._is_interrupted,
         )
 
     def _asked(
@@ -79,9 +82,10 @@ class _Asking:
         try:
             return _checked(call(timeout))
         except KafkaException as exception:
-            if error_of(exception).code() != KafkaError._UNKNOWN_PARTITION:
+            if error_of(exception).code() not in _PERHAPS_ELSEWHERE:
                 raise
-            # When brokers have been away, the client may just not know it yet.
+            # When brokers went or came, the client may just not know it yet: by itself it would
+            # wait for a leader that is gone as long as metadata may be old, a quarter of an hour.
             self._consumer.list_topics(timeout=timeout)
             return _checked(call(timeout))
 
@@ -89,19 +93,12 @@ class _Asking:
 class GroupReader(_Asking):
     """Reads the committed positions of the application's group, and the bounds of partitions.
 
-    It never joins the group, which may be given another name.
+    It never joins the group.
     """
 
-    def __init__(
-        self,
-        settings: ClientSettings,
-        *,
-        group_id: str | None = None,
-        timeout_s: float | None = None,
-    ) -> None:
-        overrides = {} if group_id is None else {"group.id": group_id}
+    def __init__(self, settings: ClientSettings, *, timeout_s: float | None = None) -> None:
         # With read_committed, positions that a transaction is about to change are waited for.
-        super().__init__(settings, "read_committed", timeout_s, **overrides)
+        super().__init__(settings, "read_committed", timeout_s)
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
         """The committed positions; partitions that have none are left out."""
@@ -158,7 +155,7 @@ class GroupReader(_Asking):
                 )
                 return True
             except KafkaException:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or self._is_interrupted():
                     return False
                 time.sleep(0.1)
 

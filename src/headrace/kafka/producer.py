@@ -12,21 +12,11 @@ from typing import Any, NoReturn
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.core.errors import BrokerError, StreamsError
-from headrace.core.record import Header, TopicPartition
-from headrace.kafka.errors import (
-    RETRIABLE,
-    Complaints,
-    RecordRejected,
-    error_of,
-    made,
-    translated,
-    tried,
-)
-from headrace.kafka.positions import GroupReader, Position, client_positions
+from headrace.core.record import TopicPartition
+from headrace.kafka.errors import RETRIABLE, Complaints, error_of, made, translated, tried
+from headrace.kafka.port import Outgoing, Position, RecordRejected
+from headrace.kafka.positions import GroupReader, client_positions
 from headrace.kafka.settings import ClientSettings
-
-Outgoing = tuple[str, int | None, bytes | None, bytes | None, int | None, Sequence[Header]]
-"""topic, partition (None: by the key), key, value, timestamp (None: now), headers"""
 
 _ATTEMPT_S = 10.0
 _ABORT_S = 10.0
@@ -66,6 +56,7 @@ class _Sending:
         self, settings: ClientSettings, config: dict[str, Any], timeout_s: float | None
     ) -> None:
         self._timeout_s = settings.timeout_s(timeout_s)
+        self._is_interrupted = settings.is_interrupted
         self._complaints = Complaints()
         self._failures = _Failures(self._complaints)
         config["on_delivery"] = self._failures
@@ -90,6 +81,7 @@ class _Sending:
             deadline=time.monotonic() + self._timeout_s,
             complaints=self._complaints,
             serve=self._serve,
+            is_interrupted=self._is_interrupted,
         )
 
     def _serve(self) -> None:
@@ -167,7 +159,10 @@ class TransactionalProducer(_Sending):
     def open(self) -> None:
         """Connect, and fence others. Raises BrokerError if Kafka can't be reached in time."""
         self._connect()
-        self._in_time(self._producer.init_transactions, "Could not start transactions")
+        self._in_time(
+            self._producer.init_transactions,
+            f"Could not start transactions as {self.transactional_id}",
+        )
 
     def send(self, outbox: Sequence[Outgoing]) -> None:
         """Send records in a transaction, which is begun if need be.
@@ -193,7 +188,10 @@ class TransactionalProducer(_Sending):
         self._begin()
         if positions:
             self._send_positions(group_metadata, positions)
-        self._in_time(self._producer.commit_transaction, "Could not commit a transaction")
+        self._in_time(
+            self._producer.commit_transaction,
+            f"Could not commit a transaction as {self.transactional_id}",
+        )
         self._is_open = False
 
     def abort(self) -> None:
@@ -208,6 +206,7 @@ class TransactionalProducer(_Sending):
                 deadline=time.monotonic() + min(_ABORT_S, self._timeout_s),
                 complaints=self._complaints,
                 serve=self._serve,
+                is_interrupted=self._is_interrupted,
             )
         except StreamsError:
             # The broker does: at once when the next producer opens, else after a while.
@@ -223,13 +222,17 @@ class TransactionalProducer(_Sending):
             try:
                 self._producer.begin_transaction()
             except KafkaException as exception:
-                self._fail(error_of(exception), "Could not begin a transaction", exception)
+                self._fail(
+                    error_of(exception),
+                    f"Could not begin a transaction as {self.transactional_id}",
+                    exception,
+                )
             self._is_open = True
 
     def _send_positions(
         self, group_metadata: Any, positions: Mapping[TopicPartition, Position]
     ) -> None:
-        what = "Could not send the positions of a commit"
+        what = f"Could not send the positions of a commit as {self.transactional_id}"
         offsets = client_positions(positions)
         timeout_s = min(_ATTEMPT_S, self._timeout_s)
         sent: Future[None] = Future()
@@ -267,7 +270,11 @@ class TransactionalProducer(_Sending):
                 again = error.retriable() or error.code() in RETRIABLE
                 if not again or error.txn_requires_abort() or error.fatal():
                     self._fail(error, what, exception)
-                if time.monotonic() >= deadline or self._complaints.hopeless:
+                if (
+                    time.monotonic() >= deadline
+                    or self._complaints.hopeless
+                    or self._is_interrupted()
+                ):
                     self._fail(error, what, exception)
 
     def _fail(self, error: KafkaError, what: str, cause: KafkaException) -> NoReturn:

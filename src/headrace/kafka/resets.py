@@ -1,15 +1,15 @@
-"""Where to begin in partitions that have no valid committed position."""
+"""Positions that are missing or lost: where to begin, and whether that may be."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from headrace.core.config import StreamsConfig
 from headrace.core.duration import to_ms
 from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
-from headrace.kafka.positions import GroupReader
+from headrace.kafka.port import Kafka, Position, Positions
 from headrace.kafka.settings import ClientSettings
 from headrace.topology.nodes import AutoOffsetReset, SourceNode
 from headrace.topology.topology import Topology
@@ -19,7 +19,7 @@ def starting_offsets(
     topology: Topology,
     config: StreamsConfig,
     partitions: Iterable[TopicPartition],
-    group: GroupReader,
+    group: Positions,
 ) -> dict[TopicPartition, int]:
     """Where to begin, by the policy of the source that reads a partition, or `auto.offset.reset`.
 
@@ -48,11 +48,55 @@ def starting_offsets(
     return offsets
 
 
-def out_of_range(group: GroupReader, offsets: Mapping[TopicPartition, int]) -> list[TopicPartition]:
-    """Those of the positions that are not in the log any more: records were deleted before they
-    were read, or the topic is another one of the same name. To go on is to begin by the policy."""
-    first, end = group.first_offsets(offsets), group.end_offsets(offsets)
-    return [part for part, offset in offsets.items() if not first[part] <= offset <= end[part]]
+def lost_positions(
+    kafka: Kafka,
+    committed: Mapping[TopicPartition, Position],
+    inputs: Iterable[TopicPartition],
+    read: Container[TopicPartition],
+) -> dict[TopicPartition, str]:
+    """Why the application can't go on in some of its inputs. Those that it hasn't `read` before
+    have no position to lose.
+
+    A position may be beyond what is committed: with `at_least_once`, records of an open transaction
+    were read. So it is the log's own end that counts.
+    """
+    parts = list(committed)
+    first, end = kafka.group.first_offsets(parts), kafka.changelogs.ends(parts)
+    lost: dict[TopicPartition, str] = {}
+    for part in inputs:
+        if part not in committed:
+            if part in read:
+                lost[part] = f"{part} has no position any more"
+        elif (at := committed[part].offset) < first[part]:
+            begin = first[part]
+            lost[part] = f"{part}@{at} was deleted before it was read, its log begins at {begin}"
+        elif at > end[part]:
+            lost[part] = f"{part}@{at} is not there, its log ends at {end[part]}"
+    return lost
+
+
+def known_positions(
+    group: Positions, application_id: str, inputs: Iterable[TopicPartition]
+) -> dict[TopicPartition, Position]:
+    """The positions of an application that runs: all were committed with its claim. Raises
+    StreamsError if one is gone."""
+    asked = list(inputs)
+    positions = group.committed(asked)
+    if gone := [part for part in asked if part not in positions]:
+        raise loss(application_id, [f"{part} has no position any more" for part in gone])
+    return positions
+
+
+def loss(application_id: str, lost: Iterable[str]) -> StreamsError:
+    """What to raise if an application can't go on from its positions."""
+    return StreamsError(
+        f"Application {application_id!r} can't go on where it was: {'; '.join(lost)}. Records were "
+        "deleted by retention, Kafka forgot the positions of an application that was stopped for "
+        "long (the brokers' offsets.retention.minutes), or somebody deleted them. To begin anew, "
+        "`headrace reset`. To go on with the state as it is, and in these partitions by "
+        "auto.offset.reset, so that records are skipped or processed again, start it once with "
+        "lost.positions=reset."
+    )
 
 
 class _Policies:

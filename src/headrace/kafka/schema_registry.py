@@ -14,6 +14,7 @@ from confluent_kafka.schema_registry import (
 )
 
 from headrace.core.errors import BrokerError, ConfigError
+from headrace.core.masking import masked
 from headrace.sql.formats.catalog import FormatError
 from headrace.sql.formats.registry import Reference, RegisteredSchema, SchemaText
 
@@ -60,7 +61,7 @@ class HttpSchemaRegistry:
                     raise ConfigError(
                         f"{_PREFIX}{name} must be a number, not {given[name]!r}."
                     ) from None
-        self.url = str(self._settings.get("url") or "")
+        self.url = masked(str(self._settings.get("url") or ""))
         if not self.url:
             raise ConfigError(f"{_PREFIX}url must be set: it says where the schema registry is.")
 
@@ -72,7 +73,9 @@ class HttpSchemaRegistry:
         try:
             return SchemaRegistryClient(self._settings)
         except (ValueError, TypeError) as reason:
-            raise ConfigError(f"The settings {_PREFIX}* can't be used: {reason}") from reason
+            raise ConfigError(
+                f"The settings {_PREFIX}* can't be used: {masked(str(reason))}"
+            ) from reason
 
     def register(self, subject: str, schema: SchemaText) -> int:
         references = [SchemaReference(r.name, r.subject, r.version) for r in schema.references]
@@ -117,7 +120,7 @@ class HttpSchemaRegistry:
                     f"The schema registry refused the schema: {reason.error_message}"
                 ) from reason
             raise BrokerError(
-                f"The schema registry at {self.url} answered: {reason}",
+                f"The schema registry at {self.url} answered: {masked(str(reason))}",
                 retriable=reason.http_status_code >= 500,
             ) from reason
         except OSError as reason:
@@ -129,7 +132,8 @@ class HttpSchemaRegistry:
 
     def _unreachable(self, reason: Exception) -> BrokerError:
         return BrokerError(
-            f"The schema registry at {self.url} can't be reached: {reason}", retriable=True
+            f"The schema registry at {self.url} can't be reached: {masked(str(reason))}",
+            retriable=True,
         )
 
 

@@ -6,11 +6,15 @@ password are a JAAS line or `sasl.username` and `sasl.password`.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from headrace.core.errors import ConfigError
+
+logger = logging.getLogger("headrace.kafka")
 
 _MODULES = "org.apache.kafka.common.security."
 _OAUTH_HANDLER = f"{_MODULES}oauthbearer.OAuthBearerLoginCallbackHandler"
@@ -115,7 +119,19 @@ def _tls_for_java(given: Mapping[str, str]) -> dict[str, str]:
     if "ssl.endpoint.identification.algorithm" in given:
         algorithm = given["ssl.endpoint.identification.algorithm"].strip().lower()
         told["ssl.endpoint.identification.algorithm"] = "" if algorithm == "none" else algorithm
+        if algorithm in ("", "none"):
+            _warn_of_unchecked_names()
     return told
+
+
+@cache
+def _warn_of_unchecked_names() -> None:
+    """Once in a process: settings are translated for every client."""
+    logger.warning(
+        "ssl.endpoint.identification.algorithm is off: whoever has any certificate of the "
+        "authority can pretend to be a broker. Leave it out, and give brokers certificates for "
+        "their host names."
+    )
 
 
 def _sasl_for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:

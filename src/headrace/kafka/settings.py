@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 from headrace.core.client_settings import CLIENT_PREFIXES, CLIENT_SETTINGS
-from headrace.core.config import MASK, StreamsConfig
+from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError
-from headrace.core.known_keys import is_secret
+from headrace.core.known_keys import shown_value
 from headrace.kafka import security
 from headrace.kafka.client_keys import LIBRDKAFKA_NAMES, LIBRDKAFKA_ONLY, SECURITY
 from headrace.kafka.durations import iso_duration
@@ -57,7 +59,6 @@ _JAVA_DEFAULTS = {
     # The long poll of a cached consumer would hold up the next batch for so long.
     "fetch.max.wait.ms": "10",
     "max.poll.records": "10000",
-    "max.partition.fetch.bytes": str(8 * 1024 * 1024),
     "fetch.max.bytes": str(64 * 1024 * 1024),
     "receive.buffer.bytes": str(1024 * 1024),
     "metadata.max.age.ms": "5000",
@@ -65,6 +66,8 @@ _JAVA_DEFAULTS = {
     "request.timeout.ms": "10000",
     "default.api.timeout.ms": "15000",
 }
+
+_MB = 1024 * 1024
 
 _NOT_FOR_JAVA = SECURITY | LIBRDKAFKA_ONLY | {"allow.auto.create.topics", "auto.offset.reset"}
 """Spark sets the last two itself."""
@@ -79,12 +82,23 @@ class ClientSettings:
         self.application_id = config.application_id
         self.exactly_once = config["processing.guarantee"] == "exactly_once_v2"
         self.task_timeout_ms: int = config["task.timeout.ms"]
+        self._interrupted: Callable[[], bool] | None = None
         self._given = {prefix: config.client_settings(prefix) for prefix in ("", *CLIENT_PREFIXES)}
         # What can't be translated is better said now than later, on another machine.
         self.consumer()
         self.producer()
         self.spark()
         self.offset_reset()
+
+    def interrupted_by(self, event: threading.Event) -> ClientSettings:
+        """The same, for clients that give up what they try again and again when it is set."""
+        settings = copy(self)
+        settings._interrupted = event.is_set
+        return settings
+
+    def is_interrupted(self) -> bool:
+        """Whether nobody waits for an answer any more."""
+        return self._interrupted is not None and self._interrupted()
 
     def timeout_s(self, given: float | None = None) -> float:
         """How long passing errors are tried again."""
@@ -94,6 +108,11 @@ class ClientSettings:
     def bootstrap_servers(self) -> str:
         """Where the brokers are."""
         return str(self._given[""]["bootstrap.servers"])
+
+    @property
+    def transaction_timeout_s(self) -> float:
+        """After so long the brokers abort a transaction."""
+        return int(self.producer()["transaction.timeout.ms"]) / 1000
 
     @property
     def isolation_level(self) -> str:
@@ -167,15 +186,16 @@ class ClientSettings:
             **overrides,
         }
 
-    def spark(self) -> dict[str, str]:
+    def spark(self, partitions: int = 1) -> dict[str, str]:
         """Options for Spark's Kafka source: those of its JVM client, each named `kafka.…`."""
-        return {f"kafka.{key}": value for key, value in self.java().items()}
+        return {f"kafka.{key}": value for key, value in self.java(partitions).items()}
 
-    def java(self) -> dict[str, str]:
-        """Settings for a client in Spark's JVM."""
+    def java(self, partitions: int = 1) -> dict[str, str]:
+        """Settings for a client in Spark's JVM, which reads so many partitions."""
         given = self._merged("c", "consumer", "main.consumer")
         told = {
             **_JAVA_DEFAULTS,
+            "max.partition.fetch.bytes": str(_fetch_bytes(partitions)),
             **{key: value for key, value in given.items() if key not in _NOT_FOR_JAVA},
             **security.for_java(given),
             "isolation.level": self.isolation_level,
@@ -204,11 +224,16 @@ class ClientSettings:
 
     def __repr__(self) -> str:
         shown = {
-            f"{prefix}.{key}".removeprefix("."): MASK if is_secret(key) else value
+            f"{prefix}.{key}".removeprefix("."): shown_value(key, value)
             for prefix, keys in self._given.items()
             for key, value in keys.items()
         }
         return f"ClientSettings({self.application_id!r}, {shown})"
+
+
+def _fetch_bytes(partitions: int) -> int:
+    """Spark keeps a client for each partition, with what it has fetched and not yet read."""
+    return min(8 * _MB, max(_MB, 128 * _MB // partitions))
 
 
 def _for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:

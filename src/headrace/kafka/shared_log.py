@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 
 from headrace.core.errors import FencedError, StreamsError
 from headrace.core.record import TopicPartition
-from headrace.kafka.admin import Admin, TopicSpec
+from headrace.kafka.admin import Admin
+from headrace.kafka.port import TopicSpec
 from headrace.kafka.positions import LogBounds
 from headrace.kafka.producer import TransactionalProducer
 from headrace.kafka.settings import ClientSettings

@@ -20,7 +20,7 @@ DEFAULT_LISTENER = "http://127.0.0.1:8088"
 DEFAULTS: Mapping[str, Any] = {SERVICE_ID: "default_", "auto.offset.reset": "latest"}
 """What is set unless the configuration says otherwise."""
 
-_EVERYWHERE = ("0.0.0.0", "::")
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104, to be recognised
 _OF_THE_SERVER = ("ksql.", LISTENERS, "authentication.", "host.name")
 
 
@@ -47,6 +47,17 @@ def streams_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith(STREAMS_PREFIX):
             given[name.removeprefix(STREAMS_PREFIX)] = value
     return given
+
+
+def number(settings: Mapping[str, Any], name: str, default: int) -> int:
+    """A setting that is a number of 1 or more. Raises ConfigError if it is something else."""
+    try:
+        found = int(settings.get(name, default))
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} must be a number, not {settings[name]!r}.") from None
+    if found < 1:
+        raise ConfigError(f"{name} must be 1 or more, not {found}.")
+    return found
 
 
 def listener(settings: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
+from headrace.core.masking import masked
 from headrace.sql.errors import SqlError
 
 _TIMEOUT_S = 30.0
@@ -49,7 +50,8 @@ class Connect:
         try:
             answer = httpx.request(method, self._url + path, json=body, timeout=_TIMEOUT_S)
         except httpx.HTTPError as error:
-            raise SqlError(f"Kafka Connect at {self._url} can't be reached: {error}") from error
+            where, why = masked(self._url), masked(str(error))
+            raise SqlError(f"Kafka Connect at {where} can't be reached: {why}") from error
         if answer.is_error:
             raise SqlError(f"Kafka Connect refused: {_message(answer)}")
         return answer.json() if answer.content else None

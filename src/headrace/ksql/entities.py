@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.sql.masking import masked_statement
+
 
 @dataclass(frozen=True)
 class Entity:
@@ -20,7 +22,7 @@ class Entity:
     def json(self) -> dict[str, Any]:
         return {
             "@type": self.type,
-            "statementText": self.statement,
+            "statementText": masked_statement(self.statement),
             **self.members,
             "warnings": [{"message": warning} for warning in self.warnings],
         }

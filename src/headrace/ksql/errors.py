@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.core.errors import HeadraceError
 from headrace.ksql.entities import Entity
+from headrace.sql.masking import masked_message, masked_statement
 
 
 class ErrorCode(IntEnum):
@@ -50,9 +51,14 @@ class KsqlError(HeadraceError):
         self.statement = statement
         self.entities = tuple(entities)
 
+    retry_after_s = 1
+    """When to try again, if that makes sense."""
+
     @property
     def status(self) -> int:
         """Of HTTP."""
+        if self.code is ErrorCode.MAX_PUSH_QUERIES_EXCEEDED:
+            return 429  # it is a limit like others
         return self.code // 100
 
     def json(self) -> dict[str, Any]:
@@ -63,6 +69,7 @@ class KsqlError(HeadraceError):
             "message": self.message,
         }
         if self.statement is not None:
-            body["statementText"] = self.statement
+            body["statementText"] = masked_statement(self.statement)
+            body["message"] = masked_message(self.message, self.statement)
             body["entities"] = [entity.json() for entity in self.entities]
         return body

@@ -6,15 +6,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from headrace.core.errors import HeadraceError
 from headrace.ksql.commands import Command, CommandLog, command_id
 from headrace.ksql.failures import outage
 from headrace.ksql.running import QueryError, Runner
 from headrace.ksql.service import CommandStatus
-from headrace.sql.engine import Done, Engine
+from headrace.sql.engine import Done, Engine, Outcome
 from headrace.sql.errors import SqlError
 from headrace.sql.queries import PersistentQuery, QueryKind
 from headrace.sql.syntax import ast
@@ -32,12 +33,9 @@ class PlannedTopics:
     """Topics as a command knew them. They are created and deleted by the server that writes a
     command, once, and not by all that execute it, again and again."""
 
-    def __init__(self, below: Topics) -> None:
-        self._below = below
-        self._known: dict[str, TopicInfo] = {}
-
-    def know(self, command: Command) -> None:
+    def __init__(self, command: Command, below: Topics) -> None:
         self._known = {topic.name: topic for topic in command.topics}
+        self._below = below
 
     def find(self, name: str) -> TopicInfo | None:
         return self._known.get(name) or self._below.find(name)
@@ -52,18 +50,21 @@ class PlannedTopics:
         return iter(self._below)
 
 
+@dataclass(frozen=True)
+class Catalogue:
+    """What commands have made. It never changes: with the next command there is another one, so
+    that whoever reads it holds nobody up."""
+
+    engine: Engine
+    paused: frozenset[str] = frozenset()
+    """The ids of queries."""
+
+
 class CommandExecutor:
-    """Keeps an engine at what the log says, and a runner at what the engine has.
+    """Keeps a catalogue at what the log says, and a runner at what the catalogue has."""
 
-    `lock` is held while the engine changes: hold it to look at the engine.
-    """
-
-    def __init__(
-        self, engine: Engine, topics: PlannedTopics, log: CommandLog, runner: Runner
-    ) -> None:
-        self.engine = engine
-        self.lock = threading.RLock()
-        self.paused: set[str] = set()
+    def __init__(self, engine: Engine, topics: Topics, log: CommandLog, runner: Runner) -> None:
+        self.catalogue = Catalogue(engine)
         self.statuses: dict[str, CommandStatus] = {}
         self.failure: Exception | None = None
         """Why no more commands are executed."""
@@ -73,8 +74,10 @@ class CommandExecutor:
         self._log = log
         self._runner = runner
         self._reconciling = threading.Lock()
-        self._running: dict[str, PersistentQuery] = {}
+        self._running: dict[str, _Running] = {}
         self._leads = False
+        self.leads = False
+        """Whether this server runs the queries. It is true when they have been started."""
         self._position = 0
         self._next = 0
         self._waiting: deque[tuple[int, Command]] = deque()
@@ -82,6 +85,11 @@ class CommandExecutor:
         self._moved = threading.Condition()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ksql-commands", daemon=True)
+
+    @property
+    def engine(self) -> Engine:
+        """For those that only ask."""
+        return self.catalogue.engine
 
     def start(self) -> None:
         """Execute all that is in the log by now, then what comes."""
@@ -97,13 +105,10 @@ class CommandExecutor:
 
     def lead(self, leads: bool) -> None:
         """Whether this server is the one that runs the queries."""
-        with self.lock:
-            self._leads = leads
-        self._reconcile(forget=False)
-
-    @property
-    def leads(self) -> bool:
-        return self._leads
+        self._leads = leads
+        self.leads = self.leads and leads
+        self._reconcile()
+        self.leads = leads
 
     @property
     def position(self) -> int:
@@ -148,9 +153,8 @@ class CommandExecutor:
             self._moved.notify_all()
 
     def _execute(self, offset: int, command: Command) -> None:
-        with self.lock:
-            name, status = self._come_of(offset, command)
-        self._reconcile(forget=True)
+        name, status = self._come_of(offset, command)
+        self._reconcile()
         if name is not None:
             self.statuses[name] = status
         with self._moved:
@@ -166,9 +170,7 @@ class CommandExecutor:
         try:
             (parsed,) = parse(command.statement)
             name = command_id(parsed.statement)
-            self._topics.know(command)
-            self.engine.number_next_query(offset)
-            return name, self._done(parsed, command)
+            return name, self._done(offset, parsed, command)
         except HeadraceError as error:
             passing = outage(error)
             if passing is not None:
@@ -181,69 +183,84 @@ class CommandExecutor:
             _LOG.exception("Command %d failed", offset)
             return name, CommandStatus("ERROR", f"{type(error).__name__}: {error}")
 
-    def _done(self, parsed: ParsedStatement, command: Command) -> CommandStatus:
-        statement = parsed.statement
-        if isinstance(statement, ast.ControlQuery):
-            return self._control(statement)
-        outcome = self.engine.execute(parsed, command.properties)
-        if isinstance(outcome, PersistentQuery):
-            return CommandStatus("SUCCESS", f"Created query with ID {outcome.id}", outcome.id)
-        assert isinstance(outcome, Done), "only statements without rows are commands"
-        return CommandStatus("SUCCESS", outcome.message)
+    def _done(self, offset: int, parsed: ParsedStatement, command: Command) -> CommandStatus:
+        """Execute it on a copy, which becomes the catalogue if nothing goes wrong."""
+        draft = self.engine.copy(PlannedTopics(command, self._topics))
+        draft.number_next_query(offset)
+        paused = self.catalogue.paused
+        if isinstance(parsed.statement, ast.ControlQuery):
+            paused, status = self._control(parsed.statement, draft)
+        else:
+            status = _status(draft.execute(parsed, command.properties))
+        self.catalogue = Catalogue(draft.copy(self._topics), paused.intersection(draft.queries))
+        return status
 
-    def _control(self, statement: ast.ControlQuery) -> CommandStatus:
-        act, message = self._action(statement.action)
-        for query_id in controlled(statement, self.engine):
-            act(query_id)
-        return CommandStatus("SUCCESS", message)
-
-    def _action(self, action: ast.QueryAction) -> tuple[Callable[[str], None], str]:
-        match action:
+    def _control(
+        self, statement: ast.ControlQuery, draft: Engine
+    ) -> tuple[frozenset[str], CommandStatus]:
+        """Which queries are paused after it."""
+        paused, ids = self.catalogue.paused, frozenset(controlled(statement, draft))
+        match statement.action:
             case ast.QueryAction.TERMINATE:
-                return self.engine.terminate, "Query terminated."
+                for query_id in ids:
+                    draft.terminate(query_id)
+                return paused, CommandStatus("SUCCESS", "Query terminated.")
             case ast.QueryAction.PAUSE:
-                return self._pause, "Query paused."
+                return paused | ids, CommandStatus("SUCCESS", "Query paused.")
             case ast.QueryAction.RESUME:
-                return self._resume, "Query resumed."
+                return paused - ids, CommandStatus("SUCCESS", "Query resumed.")
 
-    def _pause(self, query_id: str) -> None:
-        self.paused.add(query_id)
-        if query_id in self._running:
-            self._runner.pause(query_id)
-
-    def _resume(self, query_id: str) -> None:
-        self.paused.discard(query_id)
-        if query_id in self._running:
-            self._runner.resume(query_id)
-
-    def _reconcile(self, *, forget: bool) -> None:
-        """Have those queries run that should. That may take a while, in which the engine can be
-        looked at."""
+    def _reconcile(self) -> None:
+        """Have those queries run that should, and only what was dropped forgotten: a query that
+        ends because this server no longer leads goes on elsewhere."""
         with self._reconciling:
-            with self.lock:
-                wanted = dict(self.engine.queries) if self._leads else {}
-                self.paused &= self.engine.queries.keys()
-                paused = set(self.paused)
+            catalogue, leads = self.catalogue, self._leads
+            known = catalogue.engine.queries
             for query_id in list(self._running):
-                if query_id not in wanted:
+                if not leads or query_id not in known:
                     del self._running[query_id]
+                    self.failed.pop(query_id, None)
                     with self._noted(query_id):
-                        self._runner.stop(query_id, forget=forget)
-            for query_id, query in wanted.items():
-                if self._running.get(query_id) is not query:
-                    with self._noted(query_id):
-                        self._runner.start(query, paused=query_id in paused)
-                    self._running[query_id] = query
+                        self._runner.stop(query_id, forget=query_id not in known)
+            for query_id, query in known.items() if leads else ():
+                with self._noted(query_id):
+                    self._bring_to(_Running(query, query_id in catalogue.paused))
+
+    def _bring_to(self, wanted: _Running) -> None:
+        query_id = wanted.query.id
+        now = self._running.get(query_id)
+        self._running[query_id] = wanted
+        if now is None or now.query is not wanted.query:
+            self.failed.pop(query_id, None)
+            self._runner.start(wanted.query, paused=wanted.paused)
+        elif wanted.paused and not now.paused:
+            self._runner.pause(query_id)
+        elif now.paused and not wanted.paused:
+            self._runner.resume(query_id)
 
     @contextmanager
     def _noted(self, query_id: str) -> Iterator[None]:
         """Whatever happens to one query, the others are seen to."""
-        self.failed.pop(query_id, None)
         try:
             yield
         except Exception as error:
             _LOG.exception("Query %s can't be started or stopped", query_id)
             self.failed[query_id] = QueryError(int(time.time() * 1000), str(error), "SYSTEM")
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What the runner was told of a query."""
+
+    query: PersistentQuery
+    paused: bool
+
+
+def _status(outcome: Outcome) -> CommandStatus:
+    if isinstance(outcome, PersistentQuery):
+        return CommandStatus("SUCCESS", f"Created query with ID {outcome.id}", outcome.id)
+    assert isinstance(outcome, Done), "only statements without rows are commands"
+    return CommandStatus("SUCCESS", outcome.message)
 
 
 def controlled(statement: ast.ControlQuery, engine: Engine) -> list[str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from headrace.core.errors import BrokerError, HeadraceError, StateError
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.sql.errors import ParseError, SqlError, StatementError
+from headrace.sql.masking import masked_statement
 
 _LOG = logging.getLogger("headrace.ksql")
 
@@ -25,7 +26,7 @@ def statement_errors(sql: str, *, in_message: bool = False) -> Iterator[None]:
         raise _told(error, sql, in_message) from error
     except Exception as error:
         # What we did not think of: it is in our log, and not in the answer.
-        _LOG.exception("A statement failed: %s", sql)
+        _LOG.exception("A statement failed: %s", masked_statement(sql))
         raise KsqlError(
             ErrorCode.SERVER_ERROR,
             f"Something went wrong in the server ({type(error).__name__}). Its log has more.",

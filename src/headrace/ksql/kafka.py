@@ -12,8 +12,9 @@ from typing import Any
 
 from headrace.core.errors import FencedError, SerializationError
 from headrace.core.record import ProducerRecord, TopicPartition
-from headrace.kafka.admin import Admin, TopicSpec
+from headrace.kafka.admin import Admin
 from headrace.kafka.lease import Lease
+from headrace.kafka.port import TopicSpec
 from headrace.kafka.positions import GroupReader
 from headrace.kafka.record_writer import RecordWriter
 from headrace.kafka.settings import ClientSettings

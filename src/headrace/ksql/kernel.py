@@ -86,6 +86,7 @@ class Kernel:
         for partition, time in state.partition_times.items():
             if partition in spec.inputs:
                 task.resume_at(partition, 0, time)
+        task.start()
         return task
 
     @property

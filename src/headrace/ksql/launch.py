@@ -40,7 +40,7 @@ def interactive_server(
     settings: Mapping[str, Any],
     *,
     functions: FunctionRegistry | None = None,
-    forwarding_headers: Mapping[str, str] | None = None,
+    forwarding: Forwarding | None = None,
 ) -> Server:
     """A server that takes statements, and shares them with others of its service by the command
     topic. It isn't started yet."""
@@ -48,9 +48,7 @@ def interactive_server(
     url = advertised(settings)
     log = KafkaCommandLog(clients, service)
     leadership = KafkaLeadership(clients, service, url)
-    return _server(
-        settings, log, functions, urlsplit(url).netloc, leadership, Forwarding(forwarding_headers)
-    )
+    return _server(settings, log, functions, urlsplit(url).netloc, leadership, forwarding)
 
 
 def headless_server(

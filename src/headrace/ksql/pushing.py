@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.core.errors import HeadraceError
@@ -13,6 +13,7 @@ from headrace.ksql.cluster import Cluster
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.kernel import Kernel, partition_counts
 from headrace.ksql.results import LIMIT_REACHED, QUERY_COMPLETED, Closed, ResultStream, Row
+from headrace.sql.functions.sizes import weight
 from headrace.sql.push.query import PushQuery
 
 _LOG = logging.getLogger("headrace.ksql")
@@ -34,7 +35,7 @@ class PushRun:
     ) -> None:
         self.id = query.id
         self.sql = sql
-        self.rows: ResultStream[Row] = ResultStream()
+        self.rows: ResultStream[Row] = ResultStream(weigh=lambda row: weight(row.values))
         self._cluster = cluster
         self._left = query.limit
         self._needs_keys = needs_keys
@@ -100,21 +101,30 @@ class PushQueries:
     def __init__(self, most: int) -> None:
         self._most = most
         self._running: dict[str, PushRun] = {}
+        self._beginning = 0
         self._lock = threading.Lock()
 
-    def start(self, run: PushRun) -> None:
-        """Raises KsqlError if there are too many already."""
-        self.running()
+    def start(self, make: Callable[[], PushRun]) -> PushRun:
+        """Make one, and run it. Raises KsqlError if there are too many already: then nothing is
+        made."""
         with self._lock:
-            if len(self._running) >= self._most:
+            if len(self._alive()) + self._beginning >= self._most:
                 raise KsqlError(
                     ErrorCode.MAX_PUSH_QUERIES_EXCEEDED,
                     "Maximum number of push queries exceeded. "
                     f"There are {self._most} already (ksql.max.push.queries).",
                 )
+            self._beginning += 1
+        try:
+            run = make()
+        finally:
+            with self._lock:
+                self._beginning -= 1
+        with self._lock:
             self._running[run.id] = run
         run.rows.on_close(lambda: self._drop(run.id))
         run.start()
+        return run
 
     def close(self, query_id: str) -> bool:
         """End a query. Whether there was one of that id."""
@@ -130,9 +140,12 @@ class PushQueries:
     def running(self) -> list[PushRun]:
         """Those that have not ended."""
         with self._lock:
-            for run in [run for run in self._running.values() if run.rows.ended]:
-                del self._running[run.id]
-            return list(self._running.values())
+            return self._alive()
+
+    def _alive(self) -> list[PushRun]:
+        for run in [run for run in self._running.values() if run.rows.ended]:
+            del self._running[run.id]
+        return list(self._running.values())
 
     def _drop(self, query_id: str) -> None:
         self._forget(query_id)

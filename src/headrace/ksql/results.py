@@ -14,6 +14,9 @@ from headrace.sql.schema import Column
 
 T = TypeVar("T")
 
+_MOST_WEIGHT = 1024 * 1024
+"""Bytes, roughly, that wait for a reader."""
+
 LIMIT_REACHED = "Limit Reached"
 QUERY_COMPLETED = "Query Completed"
 
@@ -46,13 +49,21 @@ class Closed(Exception):
 class ResultStream(Generic[T]):
     """What a query gives, from the thread that runs it to whoever writes the answer.
 
-    Between them is a buffer with a bound. The reader takes what is there (`take`), after it has
-    waited for it (`wait`) or was told that there is something (`on_ready`). It is through if `take`
-    gives nothing and `ended` is true: then `error` and `final_message` say how it ended.
+    Between them is a buffer with a bound: of items, and if it can `weigh` them, of their sizes. The
+    reader takes what is there (`take`), after it has waited for it (`wait`) or was told that there
+    is something (`on_ready`). It is through if `take` gives nothing and `ended` is true: then
+    `error` and `final_message` say how it ended.
     """
 
-    def __init__(self, capacity: int = 1_000, patience_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        capacity: int = 1_000,
+        patience_s: float = 30.0,
+        weigh: Callable[[T], int] | None = None,
+    ) -> None:
         self._capacity = capacity
+        self._weigh = weigh
+        self._weight = 0
         self._patience_s = patience_s
         self._items: deque[T] = deque()
         self._changed = threading.Condition()
@@ -72,6 +83,8 @@ class ResultStream(Generic[T]):
         with self._changed:
             taken = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             if taken:
+                if self._weigh is not None:
+                    self._weight -= sum(map(self._weigh, taken))
                 self._changed.notify_all()
             return taken
 
@@ -137,11 +150,13 @@ class ResultStream(Generic[T]):
         ends with an error. Raises Closed if nobody wants more."""
         with self._changed:
             taken = self._changed.wait_for(
-                lambda: len(self._items) < self._capacity or self._finished, self._patience_s
+                lambda: self._has_room() or self._finished, self._patience_s
             )
             if self._finished:
                 raise Closed
             if taken:
+                if self._weigh is not None:
+                    self._weight += self._weigh(item)
                 self._items.append(item)
                 self._changed.notify_all()
         if not taken:
@@ -149,12 +164,15 @@ class ResultStream(Generic[T]):
                 KsqlError(
                     ErrorCode.SERVER_ERROR,
                     f"The query was ended: its client has not read for {self._patience_s:g} "
-                    f"seconds, and {self._capacity} rows wait for it. Read faster, or ask for "
+                    f"seconds, and {len(self._items)} rows wait for it. Read faster, or ask for "
                     "less.",
                 )
             )
             raise Closed
         self._tell()
+
+    def _has_room(self) -> bool:
+        return len(self._items) < self._capacity and self._weight < _MOST_WEIGHT
 
     def finish(self, message: str | None = None) -> None:
         """It is complete."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -13,31 +12,35 @@ from typing import Any
 from headrace.console.description import full_description
 from headrace.console.picture import Picture, picture
 from headrace.core.errors import HeadraceError
+from headrace.http.places import Places
 from headrace.ksql.answers.connectors import URL
 from headrace.ksql.answers.lists import is_editable
 from headrace.ksql.cluster import Cluster
 from headrace.ksql.commands import CommandLog
-from headrace.ksql.configuration import DEFAULTS
+from headrace.ksql.configuration import DEFAULTS, number
 from headrace.ksql.connect import Connect
 from headrace.ksql.entities import Entity
 from headrace.ksql.errors import ErrorCode, KsqlError
-from headrace.ksql.executor import CommandExecutor, PlannedTopics
+from headrace.ksql.executor import CommandExecutor
 from headrace.ksql.failures import statement_errors
 from headrace.ksql.forwarding import SKIP, Forwarding
 from headrace.ksql.inserts import RowInserts, inserts_into
 from headrace.ksql.leadership import Alone, Leadership
+from headrace.ksql.printing import LIMIT as PRINT_LIMIT
 from headrace.ksql.printing import print_topic
-from headrace.ksql.pulling import pull_stream, pull_table
+from headrace.ksql.pulling import PullLimits, pull_stream, pull_table
 from headrace.ksql.pushing import PushQueries, PushRun
 from headrace.ksql.requests import QueryRequest, Request, StatementsRequest
 from headrace.ksql.results import PrintResult, QueryKind, QueryResult, ResultStream, Row
 from headrace.ksql.running import QueryError, QueryState, Runner
 from headrace.ksql.scalable import is_scalable
 from headrace.ksql.service import CommandStatus, ServerInfo
-from headrace.ksql.statements import Inside, StatementRun
+from headrace.ksql.statements import ASSERT_TIMEOUT, Inside, StatementRun
+from headrace.ksql.watched import Watched
 from headrace.sql.engine import Engine
 from headrace.sql.errors import SqlError
 from headrace.sql.formats import InMemorySchemaRegistry, SchemaRegistry
+from headrace.sql.functions.java_regex import java_regex
 from headrace.sql.functions.registry import FunctionRegistry
 from headrace.sql.pull.query import PullQuery
 from headrace.sql.push.query import PushQuery
@@ -80,14 +83,20 @@ class Server:
         self._ready = False
         self._closed = False
         self._transient_ids = itertools.count(time.time_ns() // 1_000_000)
-        topics = PlannedTopics(cluster.topics)
         # Schemas, as topics, are registered and deleted once, by who writes a command.
         registrar = None if registry is None else InMemorySchemaRegistry()
         engine = Engine(
-            settings, topics=topics, registry=registry, registrar=registrar, functions=functions
+            settings,
+            topics=cluster.topics,
+            registry=registry,
+            registrar=registrar,
+            functions=functions,
         )
-        self._executor = CommandExecutor(engine, topics, log, runner)
-        self._pushes = PushQueries(int(settings.get(_MAX_PUSH_QUERIES, 100)))
+        self._executor = CommandExecutor(engine, cluster.topics, log, runner)
+        self._pushes = PushQueries(number(settings, _MAX_PUSH_QUERIES, 100))
+        self._prints = Places(number(settings, PRINT_LIMIT, 20))
+        self._pulls = PullLimits(settings)
+        self._kafka_is_there = Watched(self._ask_kafka)
         connect_url = settings.get(URL)
         self._inside = Inside(
             self._executor,
@@ -98,6 +107,7 @@ class Server:
             self._errors,
             host,
             None if connect_url is None else Connect(str(connect_url)),
+            assert_timeout_ms=number(settings, ASSERT_TIMEOUT, 300_000),
         )
 
     # Life
@@ -106,6 +116,7 @@ class Server:
         """Execute all commands that there are, and run the queries that they leave."""
         self._executor.start()
         self._leadership.start(self._executor.lead)
+        self._kafka_is_there.look()
         self._ready = True
 
     def close(self) -> None:
@@ -145,17 +156,17 @@ class Server:
         patterns = []
         for text in delete_topics:
             try:
-                patterns.append(re.compile(text))
-            except re.error:
-                raise KsqlError(ErrorCode.BAD_REQUEST, f"Invalid pattern: {text}") from None
+                patterns.append(java_regex(text))
+            except ValueError as error:
+                message = f"Invalid pattern: {text} ({error})"
+                raise KsqlError(ErrorCode.BAD_REQUEST, message) from None
         text = "TERMINATE ALL;"
-        with self._executor.lock:
-            for source in self._executor.engine.metastore:
-                delete = not source.read_only and any(p.fullmatch(source.topic) for p in patterns)
-                text += (
-                    f"\nDROP {source.kind.value} IF EXISTS {format_name(source.name)}"
-                    f"{' DELETE TOPIC' if delete else ''};"
-                )
+        for source in self._executor.engine.metastore:
+            delete = not source.read_only and any(p.matches(source.topic) for p in patterns)
+            text += (
+                f"\nDROP {source.kind.value} IF EXISTS {format_name(source.name)}"
+                f"{' DELETE TOPIC' if delete else ''};"
+            )
         self.execute(StatementsRequest(text))
         status = CommandStatus("SUCCESS", "Cluster terminated.")
         members = {
@@ -168,8 +179,7 @@ class Server:
     def inserts(self, target: str, properties: Mapping[str, Any]) -> RowInserts:
         self._check_ready()
         self._check_properties(properties)
-        with self._executor.lock:
-            return inserts_into(target, self._executor.engine, self._cluster)
+        return inserts_into(target, self._executor.engine, self._cluster)
 
     # Queries
 
@@ -187,7 +197,7 @@ class Server:
         statement = one.statement
         with statement_errors(request.sql, in_message=True):
             if isinstance(statement, ast.PrintTopic):
-                lines = print_topic(statement, self._cluster)
+                lines = print_topic(statement, self._cluster, self._prints)
                 return PrintResult(self._transient_id("PRINT"), statement.topic, lines)
             if not isinstance(statement, ast.QueryStatement):
                 raise SqlError(
@@ -205,13 +215,12 @@ class Server:
         self, parsed: ParsedStatement, overrides: Mapping[str, Any], request: QueryRequest
     ) -> QueryResult:
         engine = self._executor.engine
-        with self._executor.lock:
-            pull = engine.pull(parsed, overrides)
+        pull = engine.pull(parsed, overrides)
         query_id = f"query_{time.time_ns() // 1_000_000}"
         if pull.materialized_by is None:
-            rows = pull_stream(pull, self._cluster, engine.registry)
+            rows = pull_stream(pull, self._cluster, engine.registry, self._pulls)
             return QueryResult(query_id, QueryKind.STREAM_PULL, pull.columns, rows)
-        rows = self._elsewhere(request, pull) or pull_table(pull, self._runner)
+        rows = self._elsewhere(request, pull) or pull_table(pull, self._runner, self._pulls)
         return QueryResult(query_id, QueryKind.PULL, pull.columns, rows)
 
     def _elsewhere(self, request: QueryRequest, pull: PullQuery) -> ResultStream[Row] | None:
@@ -230,27 +239,26 @@ class Server:
         self, parsed: ParsedStatement, query: ast.Query, overrides: Mapping[str, Any]
     ) -> QueryResult:
         engine = self._executor.engine
-        with self._executor.lock:
-            settings = engine.settings.over(overrides)
-            kind = QueryKind.PUSH
-            if is_scalable(query, engine, settings):
-                kind, query_id = QueryKind.SCALABLE_PUSH, f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}"
-            else:
-                query_id = self._transient_id(_source_of(query.source))
-            push = engine.push(parsed, query_id, overrides)
-            service_id = settings.get(SERVICE_ID)
-            run = PushRun(
+        settings = engine.settings.over(overrides)
+        kind = QueryKind.PUSH
+        if is_scalable(query, engine, settings):
+            kind, query_id = QueryKind.SCALABLE_PUSH, f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}"
+        else:
+            query_id = self._transient_id(_source_of(query.source))
+        push = engine.push(parsed, query_id, overrides)
+        service_id = settings.get(SERVICE_ID)
+        # ksqlDB's scalable queries don't give rows without a key, where there is one.
+        needs_keys = kind is QueryKind.SCALABLE_PUSH and _has_key(engine, push)
+        name = {"application.id": f"_confluent-ksql-{service_id}{query_id}"}
+        run = self._pushes.start(
+            lambda: PushRun(
                 push,
                 parsed.text,
                 self._cluster,
-                {
-                    **settings.streams(),
-                    "application.id": f"_confluent-ksql-{service_id}{query_id}",
-                },
-                # ksqlDB's scalable queries don't give rows without a key, where there is one.
-                needs_keys=kind is QueryKind.SCALABLE_PUSH and _has_key(engine, push),
+                {**settings.streams(), **name},
+                needs_keys=needs_keys,
             )
-        self._pushes.start(run)
+        )
         return QueryResult(query_id, kind, push.columns, run.rows)
 
     def _transient_id(self, source: str) -> str:
@@ -267,18 +275,20 @@ class Server:
         )
 
     def health(self) -> dict[str, Any]:
-        try:
-            next(iter(self._cluster.topics), None)
-            kafka = True
-        except HeadraceError:
-            kafka = False
         details = {
             "metastore": {"isHealthy": True},
-            "kafka": {"isHealthy": kafka},
+            "kafka": {"isHealthy": bool(self._kafka_is_there.value())},
             "commandRunner": {"isHealthy": self._executor.failure is None},
         }
         healthy = all(part["isHealthy"] for part in details.values())
         return {"isHealthy": healthy, "details": details, "serverState": None}
+
+    def _ask_kafka(self) -> bool:
+        try:
+            next(iter(self._cluster.topics), None)
+        except HeadraceError:
+            return False
+        return True
 
     def statuses(self) -> Mapping[str, CommandStatus]:
         return dict(self._executor.statuses)
@@ -295,8 +305,7 @@ class Server:
             raise KsqlError(ErrorCode.BAD_REQUEST, message)
 
     def cluster_status(self) -> dict[str, Any]:
-        with self._executor.lock:
-            queries = list(self._executor.engine.queries.values())
+        queries = self._executor.engine.queries.values()
         now = int(time.time() * 1000)
         stores = {
             query.id: {
@@ -319,8 +328,7 @@ class Server:
         return {"clusterStatus": {self._inside.host: alive}}
 
     def picture(self, query_id: str) -> Picture:
-        with self._executor.lock:
-            query = self._executor.engine.queries.get(query_id)
+        query = self._executor.engine.queries.get(query_id)
         if query is None:
             raise KsqlError(ErrorCode.NOT_FOUND, f"No query with id {query_id}")
         return picture(full_description(query.topology, query.application_id), query.application_id)
@@ -332,7 +340,7 @@ class Server:
             if query_id in self._executor.failed:
                 return QueryState.ERROR
             # Of a query that this server doesn't run, only what commands say is known.
-            paused = query_id in self._executor.paused
+            paused = query_id in self._executor.catalogue.paused
             return QueryState.PAUSED if paused else QueryState.RUNNING
 
     def _errors(self, query_id: str) -> list[QueryError]:

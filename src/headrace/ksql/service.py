@@ -74,7 +74,7 @@ class Service(Protocol):
         ...
 
     def health(self) -> dict[str, Any]:
-        """`GET /healthcheck`, as JSON."""
+        """`GET /healthcheck`, as JSON. It doesn't block: it is asked when all else does."""
         ...
 
     def statuses(self) -> Mapping[str, CommandStatus]:

@@ -51,20 +51,28 @@ class SparkRunner:
         self._owns_session = session is None
         self._session_lock = threading.Lock()
         self._queries: dict[str, _Application] = {}
+        self._ending: dict[str, _Application] = {}
+        """Those that were stopped, but have not ended yet."""
 
     def start(self, query: PersistentQuery, *, paused: bool = False) -> None:
-        before = self._queries.get(query.id)
+        before = self._queries.get(query.id) or self._ending.get(query.id)
         self._queries[query.id] = _Application(query, self._settings, self.session, before, paused)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
         """A batch that takes long is not waited for: it ends in the background."""
         application = self._queries.pop(query_id, None)
-        if application is not None:
-            ending = threading.Thread(
-                target=lambda: application.stop(forget=forget), name=f"{query_id}-end", daemon=True
-            )
-            ending.start()
-            ending.join(_STOP_S)
+        if application is None:
+            return
+        self._ending[query_id] = application
+
+        def end() -> None:
+            application.stop(forget=forget)
+            if self._ending.get(query_id) is application:
+                del self._ending[query_id]
+
+        ending = threading.Thread(target=end, name=f"{query_id}-end", daemon=True)
+        ending.start()
+        ending.join(_STOP_S)
 
     def pause(self, query_id: str) -> None:
         self._queries[query_id].pause()
@@ -110,7 +118,8 @@ class SparkRunner:
 
 def application_settings(query: PersistentQuery, server: Mapping[str, Any]) -> dict[str, Any]:
     """What the application of a query is configured with."""
-    return {**streams_settings(server), **query.settings}
+    # One server runs a query: the servers have a lease of their own.
+    return {**streams_settings(server), **query.settings, "__lease__": False}
 
 
 class _Application:
@@ -134,6 +143,7 @@ class _Application:
         self._failed = False
         self._paused = paused
         self._stopped = threading.Event()
+        self._stopping = threading.Lock()
         self._streams: KafkaStreams | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=query.id, daemon=True)
@@ -183,14 +193,13 @@ class _Application:
         self._stopped.set()
 
     def stop(self, *, forget: bool) -> None:
-        """End it, after the batch that is under way."""
+        """End it, after the batch that is under way. Who asks for it a second time waits for the
+        first: what is deleted must not be that of a query which has its name by then."""
         self._stopped.set()
-        self._thread.join()
-        if forget:
-            try:
-                self._clean_up()
-            except HeadraceError as error:
-                _LOG.warning("What query %s left could not be deleted: %s", self._query.id, error)
+        with self._stopping:
+            self._thread.join()
+            if forget:
+                self._forget()
 
     # The thread
 
@@ -236,6 +245,12 @@ class _Application:
             if streams is not None:
                 streams.close()
         return None if self._stopped.is_set() else streams.error or StateError("It has ended.")
+
+    def _forget(self) -> None:
+        try:
+            self._clean_up()
+        except HeadraceError as error:
+            _LOG.warning("What query %s left could not be deleted: %s", self._query.id, error)
 
     def _clean_up(self) -> None:
         """Delete the state on disk, the topics and the group of an application."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core.record import ProducerRecord
+from headrace.http.places import Places
 from headrace.ksql.answers.answer import answer, ask_connect
 from headrace.ksql.answers.context import Context, RunningPush
 from headrace.ksql.cluster import Cluster
@@ -28,7 +29,10 @@ from headrace.sql.syntax.parser import ParsedStatement
 from headrace.sql.syntax.statement_formatter import format_statement
 
 _ATTEMPTS = 10
+ASSERT_TIMEOUT = "ksql.assert.max.timeout.ms"
 _ASSERT_TIMEOUT_MS = 1_000
+_MOST_ASSERTS = 8
+"""That wait at once: each has a thread, which others need too."""
 _ASSERT_PAUSE_S = 0.05
 _WRONG_ENDPOINT = (
     "The following statement types should be issued to the websocket endpoint '/query':\n"
@@ -50,6 +54,8 @@ class Inside:
     host: str
     connect: Connect | None
     command_timeout_s: float = 5.0
+    assert_timeout_ms: int = 300_000
+    asserts: Places = field(default_factory=lambda: Places(_MOST_ASSERTS))
 
     @property
     def engine(self) -> Engine:
@@ -86,16 +92,15 @@ class StatementRun:
 
     def _try_all(self, parsed: Sequence[ParsedStatement]) -> None:
         overrides, variables = dict(self.overrides), dict(self.variables)
-        with self.inside.executor.lock:
-            sandbox = Sandbox(self.inside.engine, self.inside.cluster.topics)
-            number = self.inside.executor.position
-            for each in parsed:
-                sql = shown(each)
-                # Queries are called by where their command will be, unless others write too.
-                sandbox.engine.number_next_query(number)
-                with statement_errors(sql):
-                    self._try(each, sql, sandbox)
-                number += command_id(each.statement) is not None
+        sandbox = self._sandbox()
+        number = self.inside.executor.position
+        for each in parsed:
+            sql = shown(each)
+            # Queries are called by where their command will be, unless others write too.
+            sandbox.engine.number_next_query(number)
+            with statement_errors(sql):
+                self._try(each, sql, sandbox)
+            number += command_id(each.statement) is not None
         self.overrides, self.variables = overrides, variables
 
     def _try(self, parsed: ParsedStatement, sql: str, sandbox: Sandbox) -> None:
@@ -155,9 +160,11 @@ class StatementRun:
                 return False
         return True
 
+    def _sandbox(self) -> Sandbox:
+        return Sandbox(self.inside.engine, self.inside.cluster.topics)
+
     def _insert(self, parsed: ParsedStatement) -> None:
-        with self.inside.executor.lock:
-            row = self.inside.engine.execute(parsed, self.overrides)
+        row = self._sandbox().engine.execute(parsed, self.overrides)
         assert isinstance(row, InsertedRow), "INSERT VALUES makes a row"
         self.inside.cluster.produce(
             ProducerRecord(row.topic, None, row.key, row.value, row.timestamp)
@@ -167,10 +174,8 @@ class StatementRun:
         asked = ask_connect(self._context(self.inside.engine), statement, sql)
         if asked is not None:
             return asked
-        with self.inside.executor.lock:
-            # EXPLAIN plans statements, which must leave no trace.
-            sandbox = Sandbox(self.inside.engine, self.inside.cluster.topics)
-            found = answer(self._context(sandbox.engine), statement, sql)
+        # EXPLAIN plans statements, which must leave no trace.
+        found = answer(self._context(self._sandbox().engine), statement, sql)
         if found is None:
             raise SqlError(f"Do not know how to execute this statement: {sql}")
         return found
@@ -243,9 +248,8 @@ class StatementRun:
         inside = self.inside
         with inside.log.writing() as writer:
             self.wait_for(writer.end)
-            with inside.executor.lock:
-                sandbox = Sandbox(inside.engine, inside.cluster.topics)
-                warning = self._tried(parsed, sandbox)
+            sandbox = self._sandbox()
+            warning = self._tried(parsed, sandbox)
             if warning is not None:
                 return Entity("warning_entity", sql, {"message": warning})
             for topic in sandbox.topics.created:
@@ -295,11 +299,33 @@ class StatementRun:
     ) -> Entity:
         timeout = statement.timeout
         timeout_ms = _ASSERT_TIMEOUT_MS if timeout is None else timeout.milliseconds
+        if timeout_ms > self.inside.assert_timeout_ms:
+            raise SqlError(
+                f"ASSERT may wait for {self.inside.assert_timeout_ms / 1000:g} seconds at most "
+                f"({ASSERT_TIMEOUT})."
+            )
+        if not self.inside.asserts.take():
+            raise KsqlError(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"{self.inside.asserts.most} ASSERT statements wait already. Try again.",
+                sql,
+            )
+        try:
+            return self._asserted(parsed, statement, sql, timeout_ms)
+        finally:
+            self.inside.asserts.leave()
+
+    def _asserted(
+        self,
+        parsed: ParsedStatement,
+        statement: ast.AssertTopic | ast.AssertSchema,
+        sql: str,
+        timeout_ms: int,
+    ) -> Entity:
         deadline = time.monotonic() + timeout_ms / 1000
         while True:
             try:
-                sandbox = Sandbox(self.inside.engine, self.inside.cluster.topics)
-                sandbox.engine.execute(parsed, self.overrides)
+                self._sandbox().engine.execute(parsed, self.overrides)
                 break
             except SqlError as error:
                 if time.monotonic() >= deadline:

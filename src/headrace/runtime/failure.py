@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +15,7 @@ from headrace.core.handlers import (
     checked,
     log_and_fail,
 )
+from headrace.core.own_code import is_own_code
 from headrace.core.record import (
     ConsumerRecord,
     Header,
@@ -26,9 +26,6 @@ from headrace.core.record import (
 )
 from headrace.runtime.context import TaskContext
 from headrace.runtime.stores.storage import StorageError
-
-_PACKAGE = str(Path(__file__).parents[1])
-
 
 _READERS_OF_INPUT = (
     "deserialization.exception.handler",
@@ -47,6 +44,21 @@ class ProcessingFailed(Exception):
         self.at = at
         self.key = key
         self.error = error
+
+
+FASTER = (
+    "Everything a record does must be committed within transaction.timeout.ms (with at_least_once, "
+    "task.timeout.ms): make the function faster, give what it waits for a timeout, or raise the "
+    "setting."
+)
+
+
+class TooSlow(Exception):
+    """A function has taken longer for one record than a commit can wait for. No handler is asked:
+    what it would have skipped can't be committed any more."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it took more than {seconds:.1f} s")
 
 
 class FailureHandling:
@@ -93,6 +105,8 @@ class FailureHandling:
             # It failed further down, and was handled there; or no handler can help.
             raise error
         context = self._context
+        if isinstance(error, TooSlow):
+            raise ProcessingFailed(node, context.metadata(), key, error)
         where = self._current(Stage.PROCESS, node)
         record = None
         if context.timestamp >= 0:
@@ -107,7 +121,8 @@ class FailureHandling:
         if isinstance(error, StorageError):
             raise error
         where = self._current(Stage.PUNCTUATE, node)
-        if self._goes_on(self._processing, where, None, error, "processing"):
+        is_slow = isinstance(error, TooSlow)
+        if not is_slow and self._goes_on(self._processing, where, None, error, "processing"):
             self._context.drop(f"punctuation of {node} raised {describe(error)}")
             return
         failure = ProcessingFailed(node, self._context.metadata(), None, error)
@@ -139,11 +154,18 @@ class FailureHandling:
         self, failure: ProcessingFailed, kind: type[ProcessingError] = ProcessingError
     ) -> StreamsError:
         """What the caller of the task is told; raise it from the user's own error."""
+        where = f"at {failure.at}, key {failure.key!r} (task {self._context.task_id})"
+        if isinstance(failure.error, TooSlow):
+            return kind(f"{failure.node} is too slow {where}: {failure.error}. {FASTER}")
         return kind(
-            f"{failure.node} failed at {failure.at}, key {failure.key!r} "
-            f"(task {self._context.task_id}): {describe(failure.error)}. Mend the function, or set "
+            f"{failure.node} failed {where}: {describe(failure.error)}. Mend the function, or set "
             "processing.exception.handler to skip such records."
         )
+
+    def slowness(self, source: str, slow: TooSlow) -> ProcessingError:
+        """What the caller is told if it isn't known which operator took so long."""
+        where = f"{self._context.metadata()} (source {source}, task {self._context.task_id})"
+        return ProcessingError(f"The functions are too slow at {where}: {slow}. {FASTER}")
 
     def _goes_on(
         self, handler: Handler, where: ErrorContext, record: Any, error: Exception, kind: str
@@ -214,4 +236,4 @@ def users_part(error: Exception) -> Exception:
 
 
 def _is_ours(trace: TracebackType) -> bool:
-    return trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+    return is_own_code(trace.tb_frame.f_code.co_filename)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,12 +16,18 @@ from headrace.metrics.task import TaskMetrics
 from headrace.runtime.stores import Storage
 from headrace.runtime.task import StreamTask, TaskSpec
 
+log = logging.getLogger("headrace")
+
 
 class GlobalTask:
     """Keeps the global stores of a topology up to date. A record that can't be read is skipped.
 
-    What a processor raises comes out as it is. With the storage (and its facts) of another one it
-    goes on from there; `positions` are then to be remembered, too.
+    What a processor raises comes out as it is, unless `processing.exception.handler.global.enabled`
+    has the handler asked, and that says to continue. Dead letters are not sent: what global stores
+    hold is outside of any commit, and every process that reads it would send them again.
+
+    With the storage (and its facts) of another one it goes on from there; `positions` are then to
+    be remembered, too.
     """
 
     def __init__(self, spec: TaskSpec, clock: Clock, *, storage: Storage | None = None) -> None:
@@ -28,7 +35,7 @@ class GlobalTask:
             {
                 **{key: spec.config[key] for key in spec.config if spec.config.is_given(key)},
                 "deserialization.exception.handler": log_and_continue,
-                "processing.exception.handler": None,
+                "processing.exception.handler": _handler(spec.config),
                 "statestore.cache.max.bytes": 0,
             }
         )
@@ -37,6 +44,7 @@ class GlobalTask:
             clock,
             storage=storage,
         )
+        self._task.start()
 
     @property
     def stores(self) -> Mapping[str, Any]:
@@ -67,6 +75,14 @@ class GlobalTask:
         except ProcessingError as error:
             raise (error.__cause__ or error) from None
         self._task.commit()
+        unsent, _ = self._task.take_outbox()
+        for topic, *_ in unsent:
+            log.warning("Global stores have no producer: a dead letter for %s is dropped", topic)
 
     def close(self) -> None:
         self._task.close()
+
+
+def _handler(config: StreamsConfig) -> Any:
+    enabled = config["processing.exception.handler.global.enabled"]
+    return config["processing.exception.handler"] if enabled else None

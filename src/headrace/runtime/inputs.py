@@ -89,9 +89,20 @@ class RecordQueue:
     def head_timestamp(self) -> int:
         return self.head.timestamp if self.head is not None else UNKNOWN
 
+    @property
+    def read_up_to(self) -> int | None:
+        """The offset before which all records are processed or skipped; None: nothing waits."""
+        if self.head is not None:
+            return self.head.raw.offset
+        return None if self.skipped is None else self.skipped.offset + 1
+
     def add(self, records: Iterable[ConsumerRecord]) -> None:
         self._waiting.extend(records)
         self._read_head()
+
+    def clear(self) -> None:
+        self.head = self.skipped = None
+        self._waiting.clear()
 
     def poll(self) -> tuple[StampedRecord | None, int]:
         """The head (None if it is to be skipped) and its offset."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import itemgetter
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.core.clock import Clock
@@ -15,8 +14,6 @@ from headrace.topology.nodes import SinkNode
 
 _FIXED_SIZE = 8 + 4
 """Of every record, as Kafka Streams counts: timestamp, partition."""
-
-_topic_of = itemgetter(0)
 
 
 class Production:
@@ -49,9 +46,8 @@ class Production:
         self._topics: dict[str, _Topic | None] = {}
         self._backlog: Backlog[Sequence[Any]] = Backlog()
 
-    def add(self, outbox: Sequence[Any]) -> Counter[str]:
-        """How many records are for each topic."""
-        counts = Counter(map(_topic_of, outbox))
+    def add(self, outbox: Sequence[Any], counts: Mapping[str, int]) -> None:
+        """`counts` are how many records are for each topic."""
         for name, count in counts.items():
             topic = self._topic(name)
             if topic is not None:
@@ -59,7 +55,6 @@ class Production:
                 topic.unmeasured += count
         if self._backlog.add(outbox, len(outbox)):
             self.measure()
-        return counts
 
     def measure(self) -> None:
         if not self._backlog.rows:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import Any
 
 from headrace.core.clock import Clock
@@ -28,7 +29,13 @@ from headrace.runtime import operators as _operators  # noqa: F401  registers th
 from headrace.runtime.columns import Columns
 from headrace.runtime.consumption import Consumption, timed
 from headrace.runtime.context import NO_RECORD, RawRecord, RecordContext, TaskContext
-from headrace.runtime.failure import FailureHandling, ProcessingFailed, describe, users_part
+from headrace.runtime.failure import (
+    FailureHandling,
+    ProcessingFailed,
+    TooSlow,
+    describe,
+    users_part,
+)
 from headrace.runtime.inputs import PartitionGroup, RecordQueue, Source, StampedRecord
 from headrace.runtime.operator import metadata_of
 from headrace.runtime.processor import ReadOnlyStore
@@ -52,6 +59,10 @@ from headrace.topology.processor import PunctuationType
 from headrace.topology.timestamps import fail_on_invalid
 from headrace.topology.topology import Topology
 
+Pace = Callable[[int], int]
+"""After so many more records (0: before the first): how many to process until it is asked again. 0:
+pause."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
@@ -74,8 +85,9 @@ class StreamTask:
     It neither reads nor writes Kafka, and doesn't know when a commit is due. Call `commit` to have
     held-back updates flushed; what is then in the outbox, `positions` and `metadata` belong
     together, and with them what is in `storage` and `facts`. A task that is given the storage (with
-    the facts) and the metadata of another one goes on where that one was committed.
-    `restore(task)` is called when its stores are there and its processors not initialized yet.
+    the facts) and the metadata of another one goes on where that one was committed. It is made,
+    its stores are brought up to date, then it is started: processors that are initialized may read
+    them.
     """
 
     def __init__(
@@ -86,7 +98,6 @@ class StreamTask:
         global_stores: Mapping[str, Any] | None = None,
         metadata: Mapping[str, int] | None = None,
         storage: Storage | None = None,
-        restore: Callable[[StreamTask], None] | None = None,
     ) -> None:
         self.id = spec.id
         self.metrics = TaskMetrics(RecordingLevel.of(spec.config))
@@ -139,8 +150,9 @@ class StreamTask:
             {*self._changelogs.values(), spec.config["errors.dead.letter.queue.topic.name"]},
             clock,
         )
-        if restore is not None:
-            restore(self)
+
+    def start(self) -> None:
+        """Initialize the processors."""
         for name, init in self._wired.on_init:
             _run(name, init, "initialized")
         self._punctuations.initialized()
@@ -154,6 +166,14 @@ class StreamTask:
     @property
     def has_records(self) -> bool:
         return self._group.has_records()
+
+    def has_queued(self, partition: TopicPartition) -> bool:
+        return len(self._group.queues[partition]) > 0
+
+    def drop_queued(self) -> None:
+        """Forget the records that are queued, as their turn won't come."""
+        for queue in self._group.queues.values():
+            queue.clear()
 
     def is_processable(self) -> bool:
         """Whether a record is queued, and no empty input is still waited for."""
@@ -171,10 +191,13 @@ class StreamTask:
             queue.consumption.processed(record.timestamp)
         self.positions[queue.partition] = offset + 1
 
-    def process_columns(self, partition: TopicPartition, columns: Columns) -> None:
+    def process_columns(
+        self, partition: TopicPartition, columns: Columns, pace: Pace | None = None
+    ) -> int:
         """Process many records of one partition at once; nothing may be queued.
 
-        The same as adding and processing them one by one, at a fraction of the cost.
+        The same as adding and processing them one by one, at a fraction of the cost. Gives how many
+        were processed: all, if `pace` doesn't say to pause before.
         """
         if self.has_records:
             raise StateError("process_columns() can't overtake records that are queued")
@@ -186,51 +209,59 @@ class StreamTask:
         extracted: list[int] = []
         stream_time, partition_time = context.stream_time, queue.partition_time
         next_punctuation = self._stream_time_punctuations.next_due
-        count = 0
+        count, size = 0, len(columns.offsets)
+        step = size if pace is None else pace(0)
         context.topic, context.partition = partition
         rows = zip(
             self._raw_records(columns),
             columns.timestamps,
             columns.keys,
             columns.values,
-            columns.headers or repeat(NO_HEADERS, len(columns.offsets)),
+            columns.headers or repeat(NO_HEADERS, size),
             strict=True,
         )
         try:
-            for record, timestamp, raw_key, raw_value, raw_headers in rows:
-                try:
-                    key = None if raw_key is None else deserialize_key(raw_key)
-                    value = None if raw_value is None else deserialize_value(raw_value)
-                    readable = takes_timestamp and timestamp >= 0
-                except Exception:
-                    readable = False
-                if not readable:
-                    # The slow way: handlers, and timestamp extractors of one's own.
-                    raw = ConsumerRecord(
-                        *partition, record[0], timestamp, raw_key, raw_value, raw_headers
-                    )
-                    stamped = source.read(raw, partition_time)
-                    if not takes_timestamp:
-                        extracted.append(timestamp if stamped is None else stamped.timestamp)
-                    if stamped is None:
-                        count += 1
-                        continue
-                    _, key, value, timestamp = stamped
-                context.record = record
-                context.timestamp = timestamp
-                context.headers = Headers(raw_headers) if raw_headers else NO_HEADERS
-                if timestamp > partition_time:
-                    partition_time = timestamp
-                    if timestamp > stream_time:
-                        context.stream_time = stream_time = timestamp
-                forward(key, value)
-                count += 1
-                if stream_time >= next_punctuation:
-                    self.punctuate_stream_time()
-                    next_punctuation = self._stream_time_punctuations.next_due
-                    context.topic, context.partition = partition
+            while step:
+                before = count
+                for record, timestamp, raw_key, raw_value, raw_headers in islice(rows, step):
+                    try:
+                        key = None if raw_key is None else deserialize_key(raw_key)
+                        value = None if raw_value is None else deserialize_value(raw_value)
+                        readable = takes_timestamp and timestamp >= 0
+                    except Exception:
+                        readable = False
+                    if not readable:
+                        # The slow way: handlers, and timestamp extractors of one's own.
+                        raw = ConsumerRecord(
+                            *partition, record[0], timestamp, raw_key, raw_value, raw_headers
+                        )
+                        stamped = source.read(raw, partition_time)
+                        if not takes_timestamp:
+                            extracted.append(timestamp if stamped is None else stamped.timestamp)
+                        if stamped is None:
+                            count += 1
+                            continue
+                        _, key, value, timestamp = stamped
+                    context.record = record
+                    context.timestamp = timestamp
+                    context.headers = Headers(raw_headers) if raw_headers else NO_HEADERS
+                    if timestamp > partition_time:
+                        partition_time = timestamp
+                        if timestamp > stream_time:
+                            context.stream_time = stream_time = timestamp
+                    forward(key, value)
+                    count += 1
+                    if stream_time >= next_punctuation:
+                        self.punctuate_stream_time()
+                        next_punctuation = self._stream_time_punctuations.next_due
+                        context.topic, context.partition = partition
+                step = 0 if pace is None else pace(count - before)
+                if count == size:
+                    break
         except ProcessingFailed as failure:
             raise self._failures.processing_error(failure) from users_part(failure.error)
+        except TooSlow as slow:
+            raise self._failures.slowness(source.name, slow) from None
         finally:
             queue.partition_time = partition_time
             for arrivals in self._wired.arrivals:
@@ -243,6 +274,7 @@ class StreamTask:
                     consumption.look_at(columns, extracted or columns.timestamps, count)
                 self.positions[partition] = columns.offsets[count - 1] + 1
             context.restore(NO_RECORD)
+        return count
 
     def _raw_records(self, columns: Columns) -> Iterable[RawRecord]:
         if self._failures.keeps_input:
@@ -287,14 +319,20 @@ class StreamTask:
         """What was sent since the last call, and how much of it to each topic."""
         outbox = list(self.outbox)
         self.outbox.clear()
-        return outbox, self._production.add(outbox)
+        counts = Counter(map(_topic_of, outbox))
+        self._production.add(outbox, counts)
+        return outbox, counts
+
+    def measure(self) -> None:
+        """Look at the records that were kept for it: until then, they take memory."""
+        for queue in self._group.queues.values():
+            queue.consumption.measure()
+        self._production.measure()
 
     def take_measurements(self) -> list[Measurement]:
         """What was measured since the last call. To be asked for after a commit: what a task has
         measured that is thrown away has never happened."""
-        for queue in self._group.queues.values():
-            queue.consumption.measure()
-        self._production.measure()
+        self.measure()
         for arrivals in self._wired.arrivals:
             arrivals.measure()
         if self._metering is not None:
@@ -335,6 +373,10 @@ class StreamTask:
             raise error from users_part(failure.error)
         finally:
             self.context.restore(NO_RECORD)
+        for partition, queue in self._group.queues.items():
+            if (read := queue.read_up_to) is not None:
+                # Those before it were skipped, and handlers have seen to them: once.
+                self.positions[partition] = read
 
     def changelog_topic(self, store: str) -> str | None:
         """The topic that the store is restored from; None if it can't be restored."""
@@ -502,6 +544,9 @@ class StreamTask:
             self._failures.punctuation_failed(node, error)
         finally:
             context.restore(NO_RECORD)
+
+
+_topic_of = itemgetter(0)
 
 
 def _run(name: str, callback: Callable[[], None], what: str) -> None:

@@ -57,7 +57,8 @@ class Restoration:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How the application is. `lag` is null until somebody has looked."""
+    """How the application is. `lag` is null until somebody has looked; `reason` is why it doesn't
+    get on, if anything keeps it."""
 
     application_id: str
     state: StateName
@@ -71,6 +72,7 @@ class State:
     batches: int
     batch_ms: float
     restoring: list[Restoration]
+    reason: str | None
     last_error: str | None
 
 

@@ -38,9 +38,9 @@ class Elsewhere:
         name = f"[{host.host}]" if ":" in host.host else host.host
         address = f"{scheme}://{name}:{host.port}/v1/stores/{store}/{lookup}?{urlencode(rest)}"
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
-        request = Request(address, headers=headers)
+        request = Request(address, headers=headers)  # noqa: S310, http or https
         try:
-            with urlopen(request, timeout=_PATIENCE_S, context=self._tls) as response:
+            with urlopen(request, timeout=_PATIENCE_S, context=self._tls) as response:  # noqa: S310
                 found: dict[str, Any] = orjson.loads(response.read())
                 return found
         except HTTPError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.http.listening import without_port
+from headrace.http.logins import FailedLogins
 from headrace.http.rate import Rate
 from headrace.query.json_values import to_json
 from headrace.server.limits import MAX_BODY
@@ -27,6 +29,8 @@ _HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+PATIENCE_S = 10.0
+"""How long the body of a request may take."""
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -50,6 +54,7 @@ class Gate:
         self._token = None if access.token is None else access.token.encode()
         self._hosts = {host.lower() for host in (*_LOOPBACK, *access.hosts)}
         self._rate = Rate(access.rate)
+        self._logins = FailedLogins()
         self._open = tuple(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,8 +87,7 @@ class Gate:
         await self._check_body(scope, headers, receive)
 
     def _check_rate(self, scope: Scope) -> None:
-        client = scope.get("client")
-        wait_s = self._rate.wait_s(client[0] if client else "")
+        wait_s = self._rate.wait_s(_client(scope))
         if wait_s:
             raise ProblemError(
                 429,
@@ -110,9 +114,20 @@ class Gate:
         if self._token is None or self._is_open(scope["path"]):
             return
         kind, _, given = headers.get("authorization", "").partition(" ")
+        client = _client(scope)
+        if given and (wait_s := self._logins.wait_s(client)):
+            raise ProblemError(
+                429,
+                "too-many-failures",
+                "Too many logins of this client have failed.",
+                "Wait as long as Retry-After says.",
+                {"Retry-After": str(wait_s)},
+            )
         # In constant time, so that nobody can guess it letter by letter.
         matches = hmac.compare_digest(given.strip().encode(), self._token)
         if not matches or kind.lower() != "bearer":
+            if given:
+                self._logins.failed(client)
             what = "That isn't the token" if given else "There is no token"
             raise ProblemError(
                 401,
@@ -135,10 +150,19 @@ class Gate:
         if int(length) > MAX_BODY:
             raise _too_large()
         size = 0
-        async for chunk in Request(scope, receive).stream():
-            size += len(chunk)
-            if size > MAX_BODY:
-                raise _too_large()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                async for chunk in Request(scope, receive).stream():
+                    size += len(chunk)
+                    if size > MAX_BODY:
+                        raise _too_large()
+        except TimeoutError:
+            raise ProblemError(
+                408,
+                "too-slow",
+                f"The request did not come within {PATIENCE_S:g} seconds.",
+                headers={"Connection": "close"},
+            ) from None
         if size:
             raise ProblemError(
                 415, "no-body-expected", "No request to this server has a body.", "Leave it out."
@@ -170,6 +194,11 @@ def _of_router(error: HTTPException) -> ProblemError:
     return ProblemError(
         404, "unknown-path", "There is nothing here.", "GET /openapi.json says what there is."
     )
+
+
+def _client(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _too_large() -> ProblemError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 
 class JoinedWrites:
     """A transport that sends together what is written in one turn of the event loop: uvicorn writes
@@ -34,10 +32,3 @@ class JoinedWrites:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-
-class Protocol(HttpToolsProtocol):
-    """uvicorn's, with such a transport."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]

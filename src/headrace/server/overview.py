@@ -9,7 +9,6 @@ from typing import Any
 
 from headrace.console.description import full_description
 from headrace.console.picture import Picture, picture
-from headrace.core.known_keys import is_secret
 from headrace.core.settings import SETTINGS
 from headrace.engine.plan import TaskPlan, full_name
 from headrace.metrics.name import MetricValue
@@ -73,6 +72,7 @@ class Overview:
                 Restoration(each.store, *each.partition, each.start, each.end, each.offset)
                 for each in status.restoring
             ],
+            reason=None if status.reason is None else without_paths(status.reason),
             last_error=None if status.last_error is None else without_paths(status.last_error),
         )
 
@@ -196,7 +196,7 @@ class Overview:
             value = None if config[key] is None else shown[key]
             return Setting(
                 key=key,
-                value="****" if value is not None and is_secret(key) else value,
+                value=value,
                 given=config.is_given(key),
                 importance="client" if setting is None else setting.importance,
                 doc="" if setting is None else setting.doc,

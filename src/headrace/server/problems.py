@@ -28,6 +28,7 @@ TITLES = {
     404: "There is no such thing",
     405: "Not with this method",
     406: "Not in this format",
+    408: "The request came too slowly",
     413: "The request is too large",
     415: "The request has a body that can't be read",
     429: "Too many requests",

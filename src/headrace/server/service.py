@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 
 import uvicorn
 
 from headrace.core.config import StreamsConfig
 from headrace.core.errors import ConfigError
 from headrace.core.record import ConsumerRecord
+from headrace.http.connections import Connections
 from headrace.http.listening import bound, check_certificate, is_loopback, url
 from headrace.kafka.latest_records import latest_records
 from headrace.kafka.settings import ClientSettings
 from headrace.server.application import Application
 from headrace.server.dead_letters import ReadTopic
 from headrace.server.gate import Access
-from headrace.server.joined_writes import Protocol
+from headrace.server.protocol import Protocol
 from headrace.server.web import web
 
 log = logging.getLogger("headrace.server")
@@ -41,7 +43,9 @@ class Service:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 web(application, access, _reader(config)),
-                http=Protocol,
+                http=partial(  # type: ignore[arg-type]
+                    Protocol, Connections(config["server.connections"])
+                ),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -39,7 +40,12 @@ def java_options(progress: Callable[[str], None] | None = None) -> str:
     except OSError as error:
         log.debug("No class archive for Spark: %s", error)
         is_usable = False
-    return f"-XX:SharedArchiveFile={archive} {_QUIET}" if is_usable else ""
+    return _options("SharedArchiveFile", archive) if is_usable else ""
+
+
+def _options(option: str, archive: Path) -> str:
+    """Quoted as in a shell, which is how Spark takes options apart: a path may have a space."""
+    return f"{shlex.quote(f'-XX:{option}={archive}')} {_QUIET}"
 
 
 def _archive() -> Path:
@@ -85,14 +91,13 @@ def _remove_orphans(directory: Path) -> None:
             home.unlink()
 
 
-def _load_and_leave(archive: str) -> None:
+def _load_and_leave(archive: Path) -> None:
     """Have Spark do a little of all that an application has it do, and Java note the classes."""
     os.environ["JAVA_HOME"] = str(spark_java_home(find_java()))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    options = f"-XX:ArchiveClassesAtExit={archive} {_QUIET}"
     session = (
         SparkSession.builder.master("local[2]")
-        .config("spark.driver.extraJavaOptions", options)
+        .config("spark.driver.extraJavaOptions", _options("ArchiveClassesAtExit", archive))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -123,4 +128,4 @@ def _collect(batch: DataFrame, number: int) -> None:
 
 
 if __name__ == "__main__":
-    _load_and_leave(sys.argv[1])
+    _load_and_leave(Path(sys.argv[1]))

@@ -7,8 +7,10 @@ before every task, and a full garbage collection after it.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import zipimport
+from contextlib import suppress
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -25,6 +27,9 @@ _NEEDED = (
 )
 
 
+_M_MMAP_THRESHOLD = -3
+
+
 def main() -> None:
     for module in _NEEDED:
         import_module(module)
@@ -32,9 +37,17 @@ def main() -> None:
     zipimport.zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     # Python still collects when it sees fit; only the collection after every task goes.
     vars(daemon)["gc"] = SimpleNamespace(collect=lambda: None)
+    _return_large_blocks()
     gc.collect()
     gc.freeze()
     daemon.manager()  # type: ignore[no-untyped-call]
+
+
+def _return_large_blocks() -> None:
+    """Have glibc give large blocks back when they are freed. By default it keeps more and more of
+    them, in each thread: large records would take several times their size."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 256 * 1024)
 
 
 if __name__ == "__main__":

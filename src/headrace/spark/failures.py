@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from headrace.core.errors import BrokerError, StreamsError
+from headrace.core.errors import AuthorizationError, BrokerError, StreamsError
+from headrace.engine.batch import RetryLater
 from headrace.engine.report import RemoteTraceback
-from headrace.engine.thread import RetryLater
 
 _RETRY = re.compile(rf"{RetryLater.__name__}: (.*)")
 _CAUSE = re.compile(r"^Caused by: (.*)", re.MULTILINE)
+_DENIED = re.compile(r"^.*\b(Topic|Group|Cluster)AuthorizationException: (.*)", re.MULTILINE)
 _WAITED = re.compile(r"^.*\b(?:Timeout|Disconnect)Exception\b.*", re.MULTILINE)
 """Spark's Kafka clients say so if they have waited in vain."""
 
@@ -25,6 +26,11 @@ def failure_of(text: str) -> StreamsError:
             "Did it run out of memory, or does a function of the topology end the process? See "
             "the system's log; smaller batches (max.batch.records) or fewer threads "
             "(num.stream.threads) need less memory."
+        )
+    elif (refused := _DENIED.search(text)) is not None:
+        error = AuthorizationError(
+            f"Spark could not read from Kafka: {refused[2].strip()}. Ask whoever runs the cluster "
+            "for READ on it. The rights that an application needs are in docs/security.md."
         )
     elif (waited := _WAITED.search(text)) is not None:
         error = BrokerError(f"Spark could not read from Kafka: {waited[0].strip()}", retriable=True)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headrace.core.record import TopicPartition
 from headrace.kafka.metadata import encode
-from headrace.kafka.positions import Position
+from headrace.kafka.port import Position
 from headrace.kafka.settings import ClientSettings
 
 _SETTINGS = {

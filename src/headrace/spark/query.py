@@ -7,29 +7,31 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial, reduce
-from typing import Any
 
 import orjson
+from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headrace.core.config import StreamsConfig
 from headrace.core.errors import StreamsError
 from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.engine.report import TaskReport
-from headrace.kafka.settings import ClientSettings
-from headrace.spark.exchange import slot_keys
+from headrace.engine.slot_runner import OnBatch
+from headrace.spark.events import Address
 from headrace.spark.failures import failure_of
+from headrace.spark.session import is_local
 from headrace.spark.shipment import shipment
-from headrace.spark.worker import Setting, SlotFunction, run_slot, warm_up
+from headrace.spark.slot_rows import SlotRows
+from headrace.spark.worker import SlotFunction, rehearse_plan, run_slot, stay, warm_up
+from headrace.spark.workers import Setting
 
-OnBatch = Callable[[list[TaskReport], float], bool]
-"""`on_batch(reports, milliseconds)` says whether to go on."""
+_KEEP_EVERY_S = 40.0
+"""Spark ends its Python processes when none of them had anything to do for a minute."""
 
 
 class _End(Exception):
@@ -51,48 +53,94 @@ class SlotQuery:
     """
 
     def __init__(
-        self, session: SparkSession, plan: Plan, events: tuple[str, int, str], on_batch: OnBatch
+        self,
+        session: SparkSession,
+        plan: Plan,
+        events: Address,
+        node_program: str | None,
+        on_batch: OnBatch,
     ) -> None:
         self._session = session
         self._plan = plan
         self._on_batch = on_batch
-        setting = Setting(shipment(plan), plan.run, events, has_nodes(session, plan.config))
-        self._run_slot: SlotFunction = partial(run_slot, setting)
+        if is_local(session):
+            node_program = None  # the driver serves the state of its own host
+        setting = Setting(
+            plan.config.application_id, shipment(plan), plan.run, events, node_program
+        )
+        self._setting = setting
         self._warm_up: SlotFunction = partial(warm_up, setting)
+        self._rehearse: SlotFunction = partial(rehearse_plan, setting)
+        self._tag = f"headrace-{plan.run}"
+        self._warmed_up: Future[list[TaskReport]] | None = None
         self._ended = threading.Event()
+        self._rows: SlotRows | None = None
+        self._index_of = {str(task.id): index for index, task in enumerate(plan.tasks)}
+        self._wake_at_ms: dict[str, int] = {}
+        """When tasks want to look at the wall clock next."""
+        self._worked_at = time.monotonic()
+        self._is_stopped = False
         self._checkpoint: str | None = None
         self._query: StreamingQuery | None = None
 
-    def warm_up(self) -> list[TaskReport]:
-        """Have all tasks bring their state up to date, each slot in one Spark task."""
-        slots = self._session.range(0, self._plan.slots, 1, self._plan.slots)
+    def warm_up(self, *, rehearsal: bool = False) -> None:
+        """Each slot in one Spark task, in a thread of its own: `stop` can end it."""
+        function, slots = self._warm_up, self._plan.slots
+        if rehearsal:
+            function, slots = self._rehearse, 1
+
+        def run() -> None:
+            self._session.sparkContext.addJobTag(self._tag)
+            numbers = self._session.range(0, slots, 1, slots)
+            try:
+                warmed_up.set_result(_reports(numbers.mapInArrow(function, "report binary")))
+            except Exception as error:
+                warmed_up.set_exception(failure_of(str(error)))
+
+        warmed_up: Future[list[TaskReport]] = Future()
+        self._warmed_up = warmed_up
+        InheritableThread(target=run, name="headrace-warm-up", daemon=True).start()
+
+    def warmed_up(self, timeout_s: float) -> list[TaskReport] | None:
+        assert self._warmed_up is not None
         try:
-            return _reports(slots.mapInArrow(self._warm_up, "report binary"))
-        except Exception as error:
-            raise failure_of(str(error)) from None
+            reports = self._warmed_up.result(timeout_s)
+        except TimeoutError:
+            return None
+        self._note_wake_ups(reports)
+        return reports
 
     def start(self, positions: Mapping[TopicPartition, int]) -> None:
-        rows = self._rows(positions)
-        if self._plan.needs_exchange:
-            slots = rows.repartition(self._plan.slots, "slot").drop("slot")
+        self._rows = rows = SlotRows(self._session, self._plan, positions)
+        if rows.are_exchanged:
+            reports = self._reports_of(rows.exchanged(), None)
         else:
-            slots = rows.drop("slot").coalesce(self._plan.slots)
+            slots = range(self._plan.slots)
+            reports = reduce(
+                DataFrame.union, [self._reports_of(rows.of_slot(slot), slot) for slot in slots]
+            )
         interval = self._plan.config["commit.interval.ms"]
         self._checkpoint = tempfile.mkdtemp(prefix="headrace-")
         self._query = (
-            slots.mapInArrow(self._run_slot, "report binary")
-            .writeStream.foreachBatch(self._batch)
+            reports.writeStream.foreachBatch(self._batch)
             .trigger(processingTime=f"{interval} milliseconds")
             .option("checkpointLocation", f"file:{self._checkpoint}")
             .start()
         )
+
+    def _reports_of(self, rows: DataFrame, slot: int | None) -> DataFrame:
+        return rows.mapInArrow(partial(run_slot, self._setting, slot), "report binary")
 
     @property
     def is_idle(self) -> bool:
         return self._query is None or not self._query.status["isTriggerActive"]
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether the query has ended."""
+        """Whether the query has ended. Tasks that are due by then are woken."""
+        self._wake_up()
+        if time.monotonic() - self._worked_at > _KEEP_EVERY_S and self.is_idle:
+            self._worked_at = time.monotonic()
+            InheritableThread(target=self._keep_workers, name="headrace-keep", daemon=True).start()
         if self._query is None or self._ended.wait(timeout_s):
             return True
         return not self._query.isActive
@@ -102,11 +150,12 @@ class SlotQuery:
         progress = None if self._query is None else self._query.lastProgress
         ends: dict[TopicPartition, int] = {}
         for source in progress.sources if progress is not None else ():
-            form = orjson.loads(source.endOffset or "null")
-            if isinstance(form, dict):
-                for topic, offsets in form.items():
-                    for number, offset in offsets.items():
-                        ends[TopicPartition(topic, int(number))] = offset
+            # That of wake-up calls is a number; before its first, a source has "None".
+            if not source.endOffset.startswith("{"):
+                continue
+            for topic, offsets in orjson.loads(source.endOffset).items():
+                for number, offset in offsets.items():
+                    ends[TopicPartition(topic, int(number))] = offset
         return ends
 
     def failure(self) -> StreamsError:
@@ -115,6 +164,10 @@ class SlotQuery:
         return failure_of("it ended by itself" if error is None else str(error))
 
     def stop(self) -> None:
+        self._is_stopped = True
+        if self._warmed_up is not None and not self._warmed_up.done():
+            with suppress(Exception):  # of a Java process that is gone
+                self._session.sparkContext.cancelJobsWithTag(self._tag)
         if self._query is not None:
             # In the middle of a batch, Spark may fail over the interruption. It has stopped all the
             # same, and there is a better reason to tell than that.
@@ -125,108 +178,43 @@ class SlotQuery:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
             self._checkpoint = None
 
-    # Rows
-
-    def _rows(self, positions: Mapping[TopicPartition, int]) -> DataFrame:
-        """(slot, input, offset, timestamp, key, value, headers); `input` is the index in the
-        plan's inputs."""
-        keys = slot_keys(self._plan.slots)
-        slot_of_input = [
-            keys[self._plan.slot_of[self._plan.task_of[part].id]] for part in self._plan.inputs
-        ]
-        slots = ", ".join(map(str, slot_of_input))
-        streams = [
-            self._source(parts, limit, positions)
-            .withColumn("input", expr(f"{self._first_input()} + partition"))
-            .selectExpr(
-                f"array({slots})[input] AS slot",
-                "input",
-                "offset",
-                "unix_millis(timestamp) AS timestamp",
-                "key",
-                "value",
-                "headers",
-            )
-            for parts, limit in self._plan.shares
-        ]
-        if self._plan.may_punctuate:
-            streams.append(self._ticks(keys))
-        return reduce(DataFrame.unionByName, streams)
-
-    def _source(
-        self,
-        partitions: tuple[TopicPartition, ...],
-        limit: int,
-        positions: Mapping[TopicPartition, int],
-    ) -> DataFrame:
-        source = self._session.readStream.format("kafka")
-        options = {
-            **ClientSettings(self._plan.config).spark(),
-            "includeHeaders": "true",
-            "assign": orjson.dumps(_by_topic(partitions)).decode(),
-            "startingOffsets": orjson.dumps(_offsets(partitions, positions)).decode(),
-            "maxOffsetsPerTrigger": str(limit),
-        }
-        for key, value in options.items():
-            source = source.option(key, value)
-        return source.load()
-
-    def _first_input(self) -> str:
-        """SQL for the index of the first partition of a row's topic."""
-        first: dict[str, int] = {}
-        for index, part in enumerate(self._plan.inputs):
-            first.setdefault(part.topic, index - part.partition)
-        cases = " ".join(f"WHEN '{topic}' THEN {index}" for topic, index in first.items())
-        return f"CASE topic {cases} END"
-
-    def _ticks(self, keys: list[int]) -> DataFrame:
-        """A row for every slot, every second, so that the clock is looked at without input."""
-        every = ", ".join(map(str, keys))
-        return (
-            self._session.readStream.format("rate")
-            .option("rowsPerSecond", 1)
-            .option("numPartitions", 1)
-            .load()
-            .selectExpr(
-                f"explode(array({every})) AS slot",
-                "-1 AS input",
-                "0L AS offset",
-                "0L AS timestamp",
-                "CAST(NULL AS BINARY) AS key",
-                "CAST(NULL AS BINARY) AS value",
-                "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
-            )
-        )
+    # Batches
 
     def _batch(self, reports: DataFrame, number: int) -> None:
         began = time.perf_counter()
-        found = _reports(reports)
+        try:
+            found = _reports(reports)
+        except Exception:
+            if self._is_stopped:  # in the middle of the batch: nobody needs to read of that
+                raise _End from None
+            raise
+        self._note_wake_ups(found)
+        self._worked_at = time.monotonic()
         if not self._on_batch(found, (time.perf_counter() - began) * 1000):
             self._ended.set()
             raise _End
 
+    def _keep_workers(self) -> None:
+        """Give the Python processes something to do: tasks that are in their memory stay there."""
+        slots, function = self._plan.slots, partial(stay, self._setting.application)
+        with suppress(Exception):  # of a session that ends meanwhile
+            self._session.range(0, slots, 1, slots).mapInArrow(function, "id long").collect()
 
-def has_nodes(session: SparkSession, config: StreamsConfig) -> bool:
-    """Whether other hosts than the driver's have state that somebody wants to read or copy."""
-    wanted = config["application.server"] is not None or config["num.standby.replicas"] > 0
-    return wanted and not str(session.sparkContext.master).startswith("local")
+    def _note_wake_ups(self, reports: list[TaskReport]) -> None:
+        for report in reports:
+            if report.wake_at_ms is not None:
+                self._wake_at_ms[report.task] = report.wake_at_ms
+
+    def _wake_up(self) -> None:
+        if self._rows is None:
+            return
+        now_ms = time.time() * 1000
+        due = [task for task, at_ms in list(self._wake_at_ms.items()) if at_ms <= now_ms]
+        if due:
+            for task in due:
+                del self._wake_at_ms[task]
+            self._rows.wake([self._index_of[task] for task in due])
 
 
 def _reports(rows: DataFrame) -> list[TaskReport]:
     return [TaskReport.from_json(bytes(row[0])) for row in rows.collect()]
-
-
-def _by_topic(partitions: tuple[TopicPartition, ...]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
-    return topics
-
-
-def _offsets(
-    partitions: tuple[TopicPartition, ...], positions: Mapping[TopicPartition, int]
-) -> dict[str, dict[str, int]]:
-    offsets: dict[str, dict[str, Any]] = {}
-    for part in partitions:
-        offsets.setdefault(part.topic, {})[str(part.partition)] = positions[part]
-    return offsets

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.core.config import StreamsConfig
+from headrace.core.errors import ConfigError
+from headrace.core.known_keys import is_secret, shown_value
 from headrace.kafka.jars import SPARK_KAFKA, resolve
 from headrace.kafka.java import find_java
 from headrace.kafka.spark_java import spark_java_home
@@ -51,6 +56,14 @@ _PROCESS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    # What its pages and logs don't show, by name or value: Spark's own, more that Kafka's clients
+    # have, and addresses with a user.
+    "spark.redaction.regex": (
+        "(?i)secret|password|passwd|passphrase|token|access[.]?key|account[.]key|api[.]?key"
+        "|jaas|credential|user[.]info|[.]key([.]pem)?$|://[^/?#\\s]*@"
+    ),
+    # Of each partition that is read; those that are not for a while are closed anyway.
+    "spark.kafka.consumer.cache.capacity": "1024",
 }
 """Fixed when Spark starts."""
 
@@ -88,6 +101,7 @@ def make_session(
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             if key not in given:
                 del settings[key]
+    _start_java({"spark.master": master, **settings})
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -95,6 +109,69 @@ def make_session(
     # What fails is told by us; Spark would tell it in a hundred lines.
     session.sparkContext.setLogLevel(given.get("spark.log.level", "OFF"))
     return session
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """PySpark makes arguments of all settings, which everybody on the host can see. Secrets are
+    given to Spark later: none of them is needed to start Java."""
+    if SparkContext._gateway is None:
+        public = SparkConf()
+        for key, value in settings.items():
+            # Java's own options are arguments, whatever is in them.
+            if key == _JAVA_OPTIONS or shown_value(key, value) == value:
+                public.set(key, value)
+        SparkContext._ensure_initialized(conf=public)
+
+
+def borrow_session(
+    config: StreamsConfig, progress: Callable[[str], None] | None = None
+) -> SparkSession:
+    """As `make_session`, for a while: Spark ends with the last who returns it, as a process has but
+    one. A Spark that somebody else has started is left running."""
+    with _borrowing:
+        context = SparkContext._active_spark_context
+        is_ours = context is None or context in _borrowed
+        session = make_session(config, progress)
+        if is_ours:
+            _borrowed[session.sparkContext] = _borrowed.get(session.sparkContext, 0) + 1
+        return session
+
+
+def return_session(session: SparkSession) -> None:
+    """Give a borrowed session back."""
+    with _borrowing:
+        context = session.sparkContext
+        left = _borrowed.pop(context, 0) - 1
+        if left > 0:
+            _borrowed[context] = left
+        elif left == 0:
+            is_dead = not is_alive(session)
+            with suppress(Exception):  # of a Java process that is gone
+                session.stop()
+            if is_dead:
+                _forget_java()
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Whether its Java process is there, and its Spark runs."""
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except Exception:
+        return False
+
+
+def _forget_java() -> None:
+    """PySpark would go on talking to the Java process that it knows."""
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        with suppress(Exception):
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+_borrowing = threading.RLock()
+_borrowed: dict[SparkContext, int] = {}
 
 
 def _java_options(given: str, progress: Callable[[str], None] | None) -> str:
@@ -110,3 +187,25 @@ def tuned(session: SparkSession, config: StreamsConfig) -> SparkSession:
     for key, value in _SESSION.items():
         own.conf.set(key, given.get(key, value))
     return own
+
+
+def is_local(session: SparkSession) -> bool:
+    """Whether Spark runs on the driver's host alone."""
+    return str(session.sparkContext.master).startswith("local")
+
+
+def check_secrets(session: SparkSession, config: StreamsConfig) -> None:
+    """Raise ConfigError if the plan would take secrets to a cluster that everybody may ask for it:
+    without spark.authenticate, whoever reaches a port of Spark's has what is sent to executors."""
+    allowed = config["allow.secrets.without.spark.authenticate"]
+    authenticates = session.sparkContext.getConf().get("spark.authenticate", "false") == "true"
+    if allowed or authenticates or is_local(session):
+        return
+    secret = sorted(key for key, value in config.given().items() if value and is_secret(key))
+    if secret:
+        raise ConfigError(
+            f"{', '.join(secret)} would be sent to the executors of "
+            f"{session.sparkContext.master}, which doesn't ask who reads along. Set "
+            "spark.authenticate to true, and spark.authenticate.secret, on the cluster and here; "
+            "or, if nobody else reaches its network, set allow.secrets.without.spark.authenticate."
+        )

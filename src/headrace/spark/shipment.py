@@ -14,7 +14,10 @@ from typing import Any
 from pyspark import cloudpickle
 
 from headrace.core.errors import TopologyError
+from headrace.core.own_code import is_own_code
 from headrace.engine.plan import Plan
+
+_LIBRARIES = ("stdlib", "platstdlib", "purelib", "platlib")
 
 _registering = threading.Lock()
 """Cloudpickle has one list of modules for the process, which may start several applications."""
@@ -48,12 +51,13 @@ def _by_value(modules: list[ModuleType]) -> Iterator[None]:
 
 def _users_modules() -> list[ModuleType]:
     """What was imported from elsewhere than where packages are installed."""
-    installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
-    ours = Path(__file__).resolve().parents[1]
+    # Not all of sysconfig's paths: `data` is the whole of /usr for a system's Python.
+    installed = {Path(sysconfig.get_path(kind)).resolve() for kind in _LIBRARIES}
     return [
         module
         for module in list(sys.modules.values())
         if isinstance(file := getattr(module, "__file__", None), str)
         and module.__name__ != "__main__"
-        and not any(path in installed or path == ours for path in Path(file).resolve().parents)
+        and not is_own_code(file)
+        and not any(path in installed for path in Path(file).resolve().parents)
     ]

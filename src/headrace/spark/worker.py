@@ -2,118 +2,122 @@
 
 from __future__ import annotations
 
-import pickle
+import os
+import socket
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from headrace.core.record import TaskId, TopicPartition
-from headrace.engine.chunk import Chunk
-from headrace.engine.plan import Plan
+from headrace.core.clock import SystemClock
+from headrace.core.record import TopicPartition
+from headrace.engine.batch import Batch, Row
+from headrace.engine.chunk import Chunk, Piece
+from headrace.engine.rehearsal import rehearse
 from headrace.engine.report import TaskReport
-from headrace.engine.thread import StreamThread, Worker
+from headrace.engine.worker import Worker
+from headrace.kafka.port import Kafka
 from headrace.runtime.columns import Columns
 from headrace.spark.events import EventSender
-from headrace.spark.node import NodeKeeper
+from headrace.spark.workers import Setting, Workers
 
 SlotFunction = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
-_worker: Worker | None = None
-_keeper: NodeKeeper | None = None
+_LEFT_ROWS_S = 3.0
+
+_workers = Workers()
 
 
-class Setting(NamedTuple):
-    """What a worker is told: the plan as bytes and its run, whom to tell of events, and whether
-    each host has a node that serves its state."""
-
-    plan: bytes
-    run: int
-    events: tuple[str, int, str]
-    has_nodes: bool
-
-
-def run_slot(setting: Setting, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run one slot of one batch. A row whose input is negative is a tick of the clock."""
-    worker = _worker_of(setting)
-    context = TaskContext.get()
-    assert context is not None
-    slot = context.partitionId()
-    ticks = _Ticks()
-    thread = StreamThread(worker, slot)
-    reports = thread.run(
-        _rows(batches, worker.plan.inputs, ticks), _Woken(worker.plan, slot, ticks)
-    )
+def run_slot(
+    setting: Setting, slot: int | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run one slot of one batch: the given one, or that of the partition's number."""
+    worker = _workers.of(setting)
+    if slot is None:
+        context = TaskContext.get()
+        assert context is not None
+        slot = context.partitionId()
+    left = iter(batches)
+    reports = Batch(worker, slot).run(_rows(left, worker))
+    # Spark doesn't use a worker again that has left rows; but there may be very many.
+    deadline = time.monotonic() + _LEFT_ROWS_S
+    while time.monotonic() < deadline and next(left, None) is not None:
+        pass
     yield _batch(reports)
 
 
 def warm_up(setting: Setting, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Bring the tasks of a slot up to date before the first batch."""
-    worker = _worker_of(setting)
+    worker = _workers.of(setting)
     for batch in batches:
         for slot in batch.column(0).to_pylist():
             tasks = [task.id for task in worker.plan.tasks if worker.plan.slot_of[task.id] == slot]
-            yield _batch(StreamThread(worker, slot).run((), tasks))
+            yield _batch(Batch(worker, slot).run(tasks))
 
 
-def _worker_of(setting: Setting) -> Worker:
-    global _worker, _keeper
-    if _worker is None or _worker.plan.run != setting.run:
-        if _worker is not None:
-            _worker.close()
-        _worker = Worker(pickle.loads(setting.plan), EventSender(*setting.events))
-        _keeper = None
-        if setting.has_nodes:
-            _keeper = NodeKeeper(_worker.directory, setting.plan, setting.events)
-            _worker.node = _keeper.name
-    if _keeper is not None:
-        _keeper.look()
-    return _worker
+def rehearse_plan(setting: Setting, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """See whether the plan can be run, before anything depends on it."""
+    for _ in batches:
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        listener = EventSender(*setting.events)
+        yield _batch(rehearse(setting.load_plan(), name, listener, SystemClock()))
 
 
-class _Ticks:
-    """Whether the clock has ticked in this batch."""
-
-    seen = False
-
-
-class _Woken:
-    """The tasks that look at the clock, which is known when all rows are read."""
-
-    def __init__(self, plan: Plan, slot: int, ticks: _Ticks) -> None:
-        self._plan = plan
-        self._slot = slot
-        self._ticks = ticks
-
-    def __iter__(self) -> Iterator[TaskId]:
-        if self._ticks.seen:
-            for task in self._plan.tasks:
-                if self._plan.slot_of[task.id] == self._slot:
-                    yield task.id
+def stay(application: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Have the process busy for a moment, and the application's worker not given up."""
+    _workers.keep(application)
+    yield from batches
 
 
-def _rows(
-    batches: Iterable[pa.RecordBatch], inputs: tuple[TopicPartition, ...], ticks: _Ticks
-) -> Iterator[tuple[TopicPartition, Chunk]]:
-    """The rows by runs of one input."""
+def _rows(batches: Iterable[pa.RecordBatch], worker: Worker) -> Iterator[Row]:
+    """The rows by runs of one input; after the last, the tasks that are to look at the clock."""
+    plan = worker.plan
+    woken: set[int] = set()
     for batch in batches:
         runs = pc.run_end_encode(batch.column(0))
         start = 0
         for end, source in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
             if source < 0:
-                ticks.seen = True
+                woken.add(-1 - source)
             else:
-                yield inputs[source], _chunk(batch.slice(start, end - start))
+                part = plan.inputs[source]
+                yield part, _chunk(batch.slice(start, end - start), worker.kafka, part)
             start = end
+    for index in sorted(woken):
+        yield plan.tasks[index].id
 
 
-def _chunk(batch: pa.RecordBatch) -> Chunk:
+def _chunk(batch: pa.RecordBatch, kafka: Kafka, partition: TopicPartition) -> Chunk:
     offsets = batch.column(1)
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    return Chunk(first, last, len(offsets), partial(_columns, batch))
+    first, last = (_offset(offsets[at].as_py()) for at in (0, -1))
+    load = partial(_pieces, batch, kafka, partition)
+    return Chunk(first, last, len(offsets), batch.nbytes, load)
+
+
+def _offset(number: int) -> int:
+    """Of a large record, whose keys and values are left in Kafka, it is inverted."""
+    return number if number >= 0 else ~number
+
+
+def _pieces(batch: pa.RecordBatch, kafka: Kafka, partition: TopicPartition) -> Iterator[Piece]:
+    values = batch.column(4)
+    offsets = batch.column(1).to_pylist() if values.null_count else ()
+    large = [at for at, number in enumerate(offsets) if number < 0]
+    if not large:
+        yield _columns(batch), batch.nbytes
+        return
+    # Those between them are read with them: to seek takes longer.
+    first, last = large[0], large[-1]
+    if first:
+        yield from _pieces(batch.slice(0, first), kafka, partition)
+    yield from Chunk.in_kafka(
+        kafka.reader, partition, ~offsets[first], ~offsets[last], last - first + 1
+    ).load()
+    if last + 1 < len(offsets):
+        yield from _pieces(batch.slice(last + 1), kafka, partition)
 
 
 def _columns(batch: pa.RecordBatch) -> Columns:

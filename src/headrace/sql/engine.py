@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -49,6 +50,7 @@ class Engine:
 
     Parse all of a text first (`syntax.parser.parse`), then execute statement by statement. What a
     persistent query needs to run is in the PersistentQuery; the engine runs nothing itself.
+    `execute` and `terminate` change it, and are for one thread; all else may be asked by any.
     """
 
     def __init__(
@@ -96,8 +98,22 @@ class Engine:
     def sandbox(self, topics: Topics, registry: SchemaRegistry | None) -> Engine:
         """A copy to try statements on. What they would do to topics and to the registry is done to
         those that are given."""
+        return self._copy(topics, registry, registry)
+
+    def copy(self, topics: Topics) -> Engine:
+        """One that begins where this one is, over other topics. What is executed there changes
+        nothing here, so that who reads this one needs no lock."""
+        return self._copy(topics, self.registry, self._session.registrar)
+
+    def _copy(
+        self, topics: Topics, registry: SchemaRegistry | None, registrar: SchemaRegistry | None
+    ) -> Engine:
         copy = Engine(
-            self._session.settings, topics=topics, registry=registry, functions=self.functions
+            self._session.settings,
+            topics=topics,
+            registry=registry,
+            registrar=registrar,
+            functions=self.functions,
         )
         session = copy._session
         session.metastore.sources.update(self.metastore.sources)
@@ -131,7 +147,7 @@ class Engine:
         def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PullQuery:
             return self._pull_plans.plan(session, statement.query, overrides or {})
 
-        return self._run(plan, parsed, overrides)
+        return self._ask(plan, parsed, overrides)
 
     def push(
         self,
@@ -142,9 +158,9 @@ class Engine:
         """Plan a push query, a SELECT with EMIT. Raises StatementError if it makes no sense."""
 
         def plan(session: Session, statement: ast.QueryStatement, sql: str) -> PushQuery:
-            return plan_push(replace(session), statement.query, query_id)
+            return plan_push(session, statement.query, query_id)
 
-        return self._run(plan, parsed, overrides)
+        return self._ask(plan, parsed, overrides)
 
     def execute(
         self, parsed: ParsedStatement, overrides: Mapping[str, Any] | None = None
@@ -155,28 +171,39 @@ class Engine:
         if handler is None:
             raise StatementError("The engine has nothing to do for this statement.", parsed.text)
         self._pull_plans.forget()
-        return self._run(handler, parsed, overrides)
-
-    def _run(
-        self,
-        handler: Callable[[Session, Any, str], T],
-        parsed: ParsedStatement,
-        overrides: Mapping[str, Any] | None,
-    ) -> T:
         session = self._session
         before = session.settings
         try:
-            if overrides:
-                session.settings = before.over(overrides)
-            return handler(session, parsed.statement, parsed.text)
-        except StatementError:
-            raise
-        except SqlError as error:
-            raise StatementError(error.message, parsed.text, _excerpt(parsed, error)) from error
-        except HeadraceError as error:  # of the DSL, such as a window that can't be
-            raise StatementError(str(error), parsed.text) from error
+            with _underlined(parsed):
+                if overrides:
+                    session.settings = before.over(overrides)
+                return handler(session, parsed.statement, parsed.text)
         finally:
             session.settings = before
+
+    def _ask(
+        self,
+        plan: Callable[[Session, Any, str], T],
+        parsed: ParsedStatement,
+        overrides: Mapping[str, Any] | None,
+    ) -> T:
+        """Plan with settings of its own, as others may do at the same time."""
+        with _underlined(parsed):
+            settings = self.settings.over(overrides) if overrides else self.settings
+            return plan(replace(self._session, settings=settings), parsed.statement, parsed.text)
+
+
+@contextmanager
+def _underlined(parsed: ParsedStatement) -> Iterator[None]:
+    """Have errors say which part of a statement they are about."""
+    try:
+        yield
+    except StatementError:
+        raise
+    except SqlError as error:
+        raise StatementError(error.message, parsed.text, _excerpt(parsed, error)) from error
+    except HeadraceError as error:  # of the DSL, such as a window that can't be
+        raise StatementError(str(error), parsed.text) from error
 
 
 def _excerpt(parsed: ParsedStatement, error: SqlError) -> str:

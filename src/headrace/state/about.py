@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from headrace.state.boot import NEVER, Moment
 from headrace.state.checkpoint import Checkpoint
+from headrace.state.data_file import DamagedError
 
-FORMAT = 1
+FORMAT = 2
 
 Facts = Mapping[str, Mapping[str, int]]
 """By store, and then by name."""
-
-
-class DamagedError(Exception):
-    """What is on disk can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
     """`maps` has the number of each map's databases; names are too long for LMDB, and the numbers
     of maps that were dropped are used again, so that no process has to open new ones for ever.
-    `odd` are the numbers that have a database for keys LMDB can't take as they are."""
+    `odd` are the numbers that have a database for keys LMDB can't take as they are. `written` is
+    when it was committed."""
 
     identity: str
     maps: Mapping[str, int] = field(default_factory=dict)
     odd: frozenset[int] = frozenset()
     facts: Facts = field(default_factory=dict)
     checkpoint: Checkpoint | None = None
+    written: Moment = NEVER
 
     def to_bytes(self) -> bytes:
         checkpoint = self.checkpoint
@@ -42,6 +42,7 @@ class About:
                 "odd": sorted(self.odd),
                 "facts": self.facts,
                 "checkpoint": None if checkpoint is None else checkpoint.to_json(),
+                "written": list(self.written),
             }
         )
         return crc32(text).to_bytes(4, "big") + text
@@ -61,4 +62,5 @@ class About:
             frozenset(form["odd"]),
             form["facts"],
             None if checkpoint is None else Checkpoint.from_json(checkpoint),
+            Moment(*form["written"]),
         )

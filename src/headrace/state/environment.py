@@ -9,11 +9,13 @@ from typing import Any, Final, NamedTuple
 
 import lmdb
 
-from headrace.state.data_file import read_meta
+from headrace.state import private
+from headrace.state.checksums import CHECKSUMS_FILE, DATA_FILE, Checksums
+from headrace.state.data_file import Meta, read_meta
 
-DATA_FILE: Final = "data.mdb"
 READERS_FILE: Final = "lock.mdb"
 """LMDB's own lock file, with its table of readers."""
+FILES: Final = (DATA_FILE, READERS_FILE, CHECKSUMS_FILE)
 
 MAX_TREES = 4096
 _LARGE = 32 << 20
@@ -42,6 +44,7 @@ class Environment:
         self._process = os.getpid()
         self._lmdb: Any = lmdb.open(
             str(path),
+            mode=private.FILE_MODE,
             map_size=map_size,
             max_dbs=MAX_TREES,
             max_spare_txns=0,  # a child could not close the environment without harm
@@ -49,6 +52,7 @@ class Environment:
             metasync=False,
             readahead=False,
         )
+        self._checksums = Checksums(path)
         self._trees: dict[bytes, Any] = {}
         self._files = self._stats()
         self._lmdb.reader_check()
@@ -94,6 +98,16 @@ class Environment:
         """Run `change(transaction, tree)` in a transaction, again with a larger map if it doesn't
         fit, and say the number of the transaction. `tree(name)` makes a tree. There must be no
         snapshot open."""
+        before = self._meta()
+        if before is not None:
+            self._checksums.begin(before)
+        number = self._write(change)
+        after = self._meta()
+        if before is not None and after is not None:
+            self._checksums.finish(before, after)
+        return number
+
+    def _write(self, change: Callable[[Any, Callable[[bytes], Any]], None]) -> int:
         while True:
             made: dict[bytes, Any] = {}
 
@@ -122,8 +136,7 @@ class Environment:
     def is_large(self) -> bool:
         """Whether it should not stay open without need: the pages that LMDB has touched count as
         memory of this process, and it also keeps the buffers of its largest transaction."""
-        files = self._stats()
-        return not files or files[0].st_size > _LARGE
+        return is_large(self._path)
 
     def file(self) -> FileInfo:
         """What LMDB says of its file."""
@@ -144,10 +157,13 @@ class Environment:
     def _fill_up(self) -> None:
         """LMDB doesn't write pages that were used and freed in one transaction. If they are the
         last ones, the file would look as if it were cut off: give it its length."""
+        meta = self._meta()
         file = self._path / DATA_FILE
-        meta = read_meta(file)
         if meta is not None and file.stat().st_size < meta.needed:
             os.truncate(file, meta.needed)
+
+    def _meta(self) -> Meta | None:
+        return read_meta(self._path / DATA_FILE)
 
     def _stats(self) -> tuple[os.stat_result, ...]:
         try:
@@ -156,16 +172,29 @@ class Environment:
             return ()
 
 
+def is_large(path: Path) -> bool:
+    """Whether the state in a directory is; what is gone should not stay open either."""
+    try:
+        return (path / DATA_FILE).stat().st_size > _LARGE
+    except FileNotFoundError:
+        return True
+
+
 def sync_files(path: Path) -> None:
     """Wait until all that any process has written is on the disk."""
-    file = os.open(path / DATA_FILE, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    for name in (DATA_FILE, CHECKSUMS_FILE):
+        try:
+            file = os.open(path / name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue  # nothing was ever committed
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def remove_files(path: Path, *names: str) -> None:
-    """Delete files of an environment. Other processes that have it open will notice."""
-    for name in names:
+    """Delete files of an environment, all unless some are named. Other processes that have it open
+    will notice."""
+    for name in names or FILES:
         (path / name).unlink(missing_ok=True)

@@ -6,7 +6,6 @@ import fcntl
 import os
 import time
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -14,10 +13,11 @@ from weakref import WeakSet
 import orjson
 
 from headrace.core.errors import LockError
+from headrace.state import boot, private
 
 _FIRST_WAIT_S = 0.000_5
-_LONGEST_WAIT_S = 0.02
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LONGEST_WAIT_S = 0.02
+"""Between two tries of who waits for a lock: if it is free for longer, it is had."""
 
 
 class DirectoryLock:
@@ -33,8 +33,8 @@ class DirectoryLock:
         self._file: int | None = None
         self.is_first = False
         """Whether nobody had the lock before."""
-        self.deaths = 0
-        """How many holders before this one died with the lock, one after the other."""
+        self.died = False
+        """Whether the holder before this one died with the lock."""
         self.rebooted = False
         """Whether the machine restarted before all that was written had reached the disk."""
         _LOCKS.add(self)
@@ -43,24 +43,36 @@ class DirectoryLock:
     def is_held(self) -> bool:
         return self._file is not None
 
+    def is_synced(self) -> bool:
+        """Whether all that its last holder has written is on the disk. For who doesn't have it."""
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return True  # nobody has ever written anything
+        try:
+            left = _read(file)
+        finally:
+            os.close(file)
+        return not left.get("busy", False) and left.get("unsynced_boot") is None
+
     def acquire(self, timeout_s: float) -> None:
         """Wait for the lock, and say in it that this process is busy. Makes the directory."""
         file = self._wait(time.monotonic() + timeout_s)
         self._file = file
         before = _read(file)
-        boot = before.get("unsynced_boot")
+        last_boot = before.get("unsynced_boot")
         self.is_first = not before
-        self.deaths = before.get("deaths", 0) + 1 if before.get("busy", False) else 0
-        self.rebooted = boot is not None and boot != _boot_id()
-        self._write(busy=True, unsynced_boot=_boot_id())
-        if before and boot is None:
+        self.died = bool(before.get("busy", False))
+        self.rebooted = last_boot is not None and last_boot != boot.boot_id()
+        self._write(busy=True, unsynced_boot=boot.boot_id())
+        if before and last_boot is None:
             # Or the state might be written to the disk and this not, when the machine crashes.
             os.fsync(file)
 
     def release(self, *, synced: bool = False) -> None:
         """Let go. `synced`: all that was written is on the disk."""
         if self._file is not None:
-            self._write(busy=False, unsynced_boot=None if synced else _boot_id())
+            self._write(busy=False, unsynced_boot=None if synced else boot.boot_id())
             os.close(self._file)
             self._file = None
 
@@ -75,8 +87,8 @@ class DirectoryLock:
         wait = _FIRST_WAIT_S
         while True:
             # Whoever removes an unused directory does so with the lock, and under its waiters.
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            private.make_directory(self._path.parent)
+            file = private.open_file(self._path, os.O_RDWR)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_still_at(file, self._path):
@@ -90,7 +102,7 @@ class DirectoryLock:
                         "it, or set another state.dir."
                     ) from None
                 time.sleep(wait)
-                wait = min(wait * 2, _LONGEST_WAIT_S)
+                wait = min(wait * 2, LONGEST_WAIT_S)
             os.close(file)
 
     def _write(self, *, busy: bool, unsynced_boot: str | None) -> None:
@@ -99,7 +111,6 @@ class DirectoryLock:
             {
                 "pid": os.getpid(),
                 "busy": busy,
-                "deaths": self.deaths if busy else 0,
                 "unsynced_boot": unsynced_boot,
             }
         )
@@ -125,15 +136,6 @@ def _read(file: int) -> dict[str, Any]:
         # Its holder died while it wrote this.
         return {"busy": True}
     return form if isinstance(form, dict) else {"busy": True}
-
-
-@cache
-def _boot_id() -> str:
-    """Another one after every start of the machine, where that can be told."""
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return "unknown"
 
 
 _LOCKS: WeakSet[DirectoryLock] = WeakSet()

@@ -14,9 +14,11 @@ import lmdb
 
 from headrace.core.errors import StateError
 from headrace.runtime.stores.ordered_map import OrderedMap
-from headrace.state.about import About, DamagedError
+from headrace.state.about import About
 from headrace.state.checkpoint import RESTORING, Checkpoint
-from headrace.state.environment import DATA_FILE, MAX_TREES
+from headrace.state.checksums import DATA_FILE, Checksums
+from headrace.state.data_file import DamagedError, DataFile, read_meta
+from headrace.state.environment import FILES, MAX_TREES, is_large
 from headrace.state.lmdb_map import LmdbMap, Trees
 from headrace.state.task_state import ABOUT, odd_tree, plain_tree
 
@@ -37,6 +39,10 @@ class StateReader:
     def __init__(self, path: Path, identity: str) -> None:
         self._path = path
         self._data_file = str(path / DATA_FILE)
+        self._checksums = Checksums(path)
+        self._judged: tuple[os.stat_result, bool] | None = None
+        """How a file was when somebody else had changed it, and whether it is sound for all
+        that."""
         self._identity = identity
         self._is_closed = False
         self._look_at = 0.0
@@ -82,19 +88,41 @@ class StateReader:
         if files is not None and now < self._look_at:
             return files
         try:
-            inode = os.stat(self._data_file).st_ino
+            found = os.lstat(self._data_file)
         except FileNotFoundError:
             return None
         self._look_at = now + _LOOK_EVERY_S
-        if files is not None and files.inode == inode:
-            return files
         with self._lock:
             if self._is_closed:
                 return None
-            if self._files is None or self._files.inode != inode:
-                self._close_files()
-                self._files = _Files(self._path, inode)
+            if self._judged is not None and _is_same(self._judged[0], found):
+                return self._files if self._judged[1] else None
+            if self._files is None or self._files.inode != found.st_ino:
+                self._replace_files(found)
+            elif self._checksums.is_disturbed():
+                self._judge(self._files, found)
             return self._files
+
+    def _replace_files(self, found: os.stat_result) -> None:
+        self._close_files()
+        if any((self._path / name).is_symlink() for name in FILES):
+            return
+        with DataFile(self._path / DATA_FILE) as file:
+            file.check()
+        files = _Files(self._path, found.st_ino)
+        self._judge(files, found, thorough=not is_large(self._path))
+        self._files = files
+
+    def _judge(self, files: _Files, found: os.stat_result, *, thorough: bool = False) -> None:
+        """Raises DamagedError if it can't be read; whoever has the state will mend it."""
+        try:
+            files.check(self._checksums, thorough=thorough)
+        except DamagedError:
+            self._judged = found, False
+            files.close()
+            self._close_files()
+            raise
+        self._judged = (found, True) if self._checksums.is_disturbed() else None
 
     def _close_files(self) -> None:
         files, self._files = self._files, None
@@ -192,6 +220,7 @@ class _Files:
 
     def __init__(self, path: Path, inode: int) -> None:
         self.inode = inode
+        self._data_file = path / DATA_FILE
         self._lock = threading.Lock()
         self._trees: dict[bytes, Any] = {}
         self._lmdb: Any = lmdb.open(
@@ -204,6 +233,17 @@ class _Files:
             readahead=False,
         )
         self.begin = self._lmdb.begin
+
+    def check(self, checksums: Checksums, *, thorough: bool) -> None:
+        """Raises DamagedError if what was last committed is not as it was written."""
+        while True:
+            # As long as it is open, nothing of what it sees can be written over.
+            with self.begin() as transaction:
+                meta = read_meta(self._data_file)
+                if meta is not None and meta.transaction == transaction.id():
+                    if meta.transaction != 0:
+                        checksums.check_snapshot(meta, thorough=thorough)
+                    return
 
     def tree(self, name: bytes) -> Any:
         return self._trees[name]
@@ -235,6 +275,13 @@ class _Files:
 
     def close(self) -> None:
         self._lmdb.close()
+
+
+def _is_same(one: os.stat_result, other: os.stat_result) -> bool:
+    return os.path.samestat(one, other) and (one.st_mtime_ns, one.st_ctime_ns) == (
+        other.st_mtime_ns,
+        other.st_ctime_ns,
+    )
 
 
 def _is_complete(about: About) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,17 @@ import lmdb
 
 from headrace.core.errors import LockError, StateError, StreamsError
 from headrace.runtime.stores.ordered_map import OrderedMap
-from headrace.state.about import About, DamagedError, Facts
+from headrace.state.about import About, Facts
+from headrace.state.boot import Moment
 from headrace.state.checkpoint import Checkpoint
-from headrace.state.data_file import damage
+from headrace.state.checksums import DATA_FILE, Checksums
+from headrace.state.data_file import DamagedError
 from headrace.state.environment import (
-    DATA_FILE,
+    FILES,
     READERS_FILE,
     Environment,
     FileInfo,
+    is_large,
     remove_files,
     sync_files,
 )
@@ -54,6 +58,9 @@ class TaskState:
         self._identity = identity
         self._map_size = map_size
         self._lock = DirectoryLock(path / LOCK_FILE)
+        self._checksums = Checksums(path)
+        self._is_checked = False
+        """Whether this process has read all of it."""
         self._environment: Environment | None = None
         self._snapshot: Any = None
         self._about = About(identity)
@@ -114,7 +121,7 @@ class TaskState:
         if self._damage is not None and self._lock.is_held:
             # No other process is to find it.
             self._close_environment()
-            remove_files(self.path, DATA_FILE, READERS_FILE)
+            remove_files(self.path)
         elif self._environment is not None and self._environment.is_large():
             self._close_environment()
         self._lock.release()
@@ -126,14 +133,8 @@ class TaskState:
         if not self._had_a_turn or not (self.path / DATA_FILE).exists():
             # Nobody has looked whether it can be trusted, or there is nothing.
             return
-        try:
-            self._lock.acquire(0)
-        except LockError:
-            return
-        try:
-            sync_files(self.path)
-        finally:
-            self._lock.release(synced=True)
+        with suppress(LockError):
+            sync(self.path, self._lock, 0)
 
     # Storage
 
@@ -141,6 +142,10 @@ class TaskState:
     def checkpoint(self) -> Checkpoint | None:
         """What the state is the state of; None if it is empty."""
         return self._about.checkpoint
+
+    def age_ms(self) -> float:
+        """How long ago it was last committed; infinite if that can't be told."""
+        return self._about.written.age_ms()
 
     def map(self, name: str) -> OrderedMap:
         found = self._maps.get(name)
@@ -202,11 +207,12 @@ class TaskState:
             number = environment.write(
                 lambda transaction, tree: self._write(about, transaction, tree)
             )
-        except lmdb.Error as error:
-            # LMDB may refuse everything from now on; what is on disk is as it was.
+        except (lmdb.Error, DamagedError, OSError) as error:
+            # LMDB may refuse everything from now on; what is on disk is as it was, or, if only its
+            # checksums could not be written, as it should be.
             self.rollback()
             self._close_environment()
-            if isinstance(error, DAMAGE):
+            if isinstance(error, (*DAMAGE, DamagedError)):
                 self._found_damage(f"LMDB can't write it: {error}")
             else:
                 self._open()
@@ -234,13 +240,20 @@ class TaskState:
         self._damage = reason
 
     def _reason_for_distrust(self) -> str | None:
-        if self._lock.deaths > 1:
-            return "the last two processes that had it died"
-        if self._lock.rebooted:
-            return "the machine was restarted before all of it was on the disk"
-        if self._lock.is_first and (self.path / DATA_FILE).exists():
-            return f"there is no {LOCK_FILE} that says how it was left"
-        return damage(self.path / DATA_FILE)
+        for name in FILES:
+            if (self.path / name).is_symlink():
+                return f"{name} is a symbolic link"
+        lock = self._lock
+        is_doubtful = lock.died or lock.rebooted or lock.is_first
+        try:
+            self._checksums.check(thorough=is_doubtful or not self._is_checked_or_large())
+        except DamagedError as error:
+            return str(error)
+        self._is_checked = True
+        return None
+
+    def _is_checked_or_large(self) -> bool:
+        return self._is_checked or is_large(self.path)
 
     def _open(self) -> None:
         """Raises DamagedError if what is there can't be used."""
@@ -310,7 +323,7 @@ class TaskState:
 
     def _start_empty(self) -> None:
         self._close_environment()
-        remove_files(self.path, DATA_FILE, READERS_FILE)
+        remove_files(self.path)
         self._open()
 
     def _close_snapshot(self) -> None:
@@ -351,7 +364,7 @@ class TaskState:
                 number = maps[name] if name in maps else maps.setdefault(name, next(free))
                 if number not in odd and found.has_odd_changes:
                     odd.add(number)
-        return About(self._identity, maps, frozenset(odd), facts, checkpoint)
+        return About(self._identity, maps, frozenset(odd), facts, checkpoint, Moment.now())
 
     def _write(self, about: About, transaction: Any, tree: Callable[[bytes], Any]) -> None:
         for name in self._dropped:
@@ -377,11 +390,23 @@ class TaskState:
             "written to and that its disk has room, or set another state.dir."
         )
 
-    def _not_written(self, error: lmdb.Error) -> StreamsError:
+    def _not_written(self, error: Exception) -> StreamsError:
         text = f"The state in {self.path} could not be written: {error}."
         if any(reason in text for reason in _NO_ROOM):
             return StreamsError(f"{text} Its disk seems to be full: make room, or move state.dir.")
         return StreamsError(text)
+
+
+def sync(path: Path, lock: DirectoryLock, timeout_s: float) -> None:
+    """See that what is in a directory is on the disk. Raises LockError if a process has it for
+    longer than `timeout_s`."""
+    lock.acquire(timeout_s)
+    is_synced = False
+    try:
+        sync_files(path)
+        is_synced = True
+    finally:
+        lock.release(synced=is_synced)
 
 
 def plain_tree(number: int) -> bytes:

@@ -242,16 +242,18 @@ class TopologyTestDriver:
             for partition in global_spec.inputs:
                 self._global.update(partition, self._log.read(partition))
         global_stores = self._global.stores if self._global is not None else {}
-        self._tasks = [
-            StreamTask(
+        self._tasks = []
+        for spec in self._layout.tasks():
+            task = StreamTask(
                 spec,
                 self.clock,
                 global_stores=global_stores,
                 metadata=(metadata or {}).get(spec.id),
-                restore=restore,
             )
-            for spec in self._layout.tasks()
-        ]
+            if restore is not None:
+                restore(task)
+            task.start()
+            self._tasks.append(task)
         self._readers: defaultdict[TopicPartition, list[StreamTask]] = defaultdict(list)
         for task in self._tasks:
             for partition in self._layout.inputs(task.id):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.tools import NODE, NPM, NPM_CLIENTS
 
 _NODE = Path(__file__).parent / "node"
 _INSTALL_S = 120
@@ -18,9 +19,7 @@ _RUN_S = 60
 @pytest.fixture(scope="session")
 def node() -> str:
     """Node, with the clients installed beside the scripts."""
-    program, npm = shutil.which("node"), shutil.which("npm")
-    if program is None or npm is None:
-        pytest.skip("node and npm are not installed, so clients from npm are not tried")
+    program, npm = NODE.program(), NPM.program()
     if not (_NODE / "node_modules" / "ksqldb-js").is_dir():
         installed = subprocess.run(
             [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
@@ -31,7 +30,7 @@ def node() -> str:
             check=False,
         )
         if installed.returncode:
-            pytest.skip(f"npm could not install the clients: {installed.stderr[-500:]}")
+            NPM_CLIENTS.is_missing(installed.stderr[-500:])
     return program
 
 

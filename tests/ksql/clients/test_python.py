@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.tools import PYPI_CLIENT
+
 _PROGRAMS = Path(__file__).parent / "python"
 _SITE = Path(__file__).parents[3] / ".cache" / "ksql-python-ng"
 _INSTALL_S = 120
@@ -66,7 +68,7 @@ def ksql_python_ng() -> Path:
             check=False,
         )
         if installed.returncode:
-            pytest.skip(f"ksql-python-ng could not be installed: {installed.stderr[-500:]}")
+            PYPI_CLIENT.is_missing(installed.stderr[-500:])
     return _SITE
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from headrace.core.errors import HeadraceError
+from headrace.core.masking import masked
 
 V1 = "application/vnd.ksql.v1+json"
 _CONNECT_S = 10.0
@@ -39,9 +40,9 @@ class KsqlClient:
         if "://" not in url:
             url = f"http://{url}"
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self.url = url.rstrip("/")
+        self.url = masked(url.rstrip("/"))
         self._client = httpx.Client(
-            base_url=self.url,
+            base_url=url.rstrip("/"),
             auth=user,
             headers=headers,
             timeout=httpx.Timeout(None, connect=_CONNECT_S),

@@ -81,7 +81,7 @@ function notice(state) {
   const restoring = state.restoring.length
     ? `Restoring ${plural(state.restoring.length, "store partition")}: ${restored(state.restoring)} of their records. Progress is under Tasks.`
     : "";
-  connection.notice(state.last_error || restoring, state.last_error ? "bad" : "busy");
+  connection.notice(state.last_error || restoring || state.reason || "", state.last_error ? "bad" : "busy");
 }
 
 function restored(stores) {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from headrace.core.known_keys import shown_value
 from headrace.ksql.answers.context import Context
 from headrace.ksql.connect import Connect
 from headrace.ksql.entities import Entity
@@ -22,7 +24,8 @@ def create_connector(context: Context, statement: ast.CreateConnector, sql: str)
             return Entity("warning_entity", sql, {"message": message})
         raise SqlError(message)
     config = {key: str(literal.value) for key, literal in statement.properties}
-    return Entity("connector_info", sql, {"info": connect.create(name, config)})
+    info = connect.create(name, config)
+    return Entity("connector_info", sql, {"info": {**info, "config": _shown(info["config"])}})
 
 
 def drop_connector(context: Context, statement: ast.DropConnector, sql: str) -> Entity:
@@ -79,6 +82,10 @@ def describe_connector(context: Context, statement: ast.DescribeConnector, sql: 
             "topics": connect.topics(name),
         },
     )
+
+
+def _shown(config: Mapping[str, Any]) -> dict[str, str]:
+    return {key: shown_value(key, value, "[hidden]") for key, value in config.items()}
 
 
 def _connect(context: Context) -> Connect:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.known_keys import is_secret
+from headrace.core.known_keys import shown_value
 from headrace.ksql.answers.context import Context
 from headrace.ksql.answers.schemas import type_json
 from headrace.ksql.entities import Entity
@@ -49,7 +49,7 @@ def show_properties(context: Context, sql: str) -> Entity:
             {
                 "name": name.removeprefix(STREAMS_PREFIX),
                 "scope": "KSQL" if is_ksql else "KAFKA STREAMS",
-                "value": _MASK if is_secret(name) else str(value),
+                "value": shown_value(name, value, _MASK),
                 "editable": is_editable(name),
                 "level": "SESSION" if overridden else "SERVER",
             }

@@ -8,9 +8,11 @@ import hmac
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from headrace.core.errors import ConfigError
+from headrace.http.peers import PeerKey
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,19 @@ class Access:
     hosts: tuple[str, ...] = ()
     rate: int = 1000
     """Requests a second of one client."""
+    requests: int = 500
+    """Requests of all clients that are under way at once."""
+    advertised: str = ""
+    """`host:port`, as other servers know this one."""
 
     @property
     def is_protected(self) -> bool:
         return bool(self.users) or self.token is not None
+
+    @cached_property
+    def peers(self) -> PeerKey | None:
+        """What other servers of the service have too."""
+        return None if self.token is None else PeerKey(self.token)
 
     def allows(self, authorization: str) -> bool:
         """Whether the header Authorization lets its sender in."""

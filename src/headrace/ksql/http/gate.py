@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -12,6 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.http.listening import without_port
+from headrace.http.logins import FailedLogins
+from headrace.http.peers import ANSWER
+from headrace.http.places import Places
 from headrace.http.rate import Rate
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.http import media
@@ -41,6 +46,8 @@ class Gate:
         self._access = access
         self._hosts = {host.lower() for host in (*_LOOPBACK, *access.hosts)}
         self._rate = Rate(access.rate)
+        self._logins = FailedLogins()
+        self._requests = Places(access.requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -52,8 +59,9 @@ class Gate:
         if not scope["path"].startswith("/"):  # the whole address, as clients of proxies send it
             scope["path"] = "/" + scope["path"].partition("://")[2].partition("/")[2]
         try:
-            self._check(HTTPConnection(scope))
-            await self._inner(scope, exchange.receive, exchange.send)
+            self._check(HTTPConnection(scope), exchange.headers)
+            with self._place(scope["path"]):
+                await self._inner(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -64,24 +72,42 @@ class Gate:
 
     async def _web_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            self._check(HTTPConnection(scope))
+            self._check(HTTPConnection(scope), {})
+            with self._place(scope["path"]):
+                await self._inner(scope, receive, send)
         except KsqlError as error:
             log.info("A web socket was refused: %s", error)
             await send({"type": "websocket.close", "code": 1008})  # answered with status 403
+
+    @contextmanager
+    def _place(self, path: str) -> Iterator[None]:
+        """Be one of the requests that are under way. For what everybody may ask there is always
+        room: it costs nothing."""
+        if _is_open(path):
+            yield
             return
-        await self._inner(scope, receive, send)
-
-    def _check(self, request: HTTPConnection) -> None:
-        self._check_rate(request)
-        self._check_origin(request.headers)
-        self._check_credentials(request)
-
-    def _check_rate(self, request: HTTPConnection) -> None:
-        if self._rate.wait_s(request.client.host if request.client else ""):
+        if not self._requests.take():
             raise KsqlError(
                 ErrorCode.TOO_MANY_REQUESTS,
-                f"This client makes more than {self._access.rate} requests a second.",
+                f"{self._requests.most} requests are under way (server.requests). Try again.",
             )
+        try:
+            yield
+        finally:
+            self._requests.leave()
+
+    def _check(self, request: HTTPConnection, answer: dict[str, str]) -> None:
+        """Raises KsqlError if it may not pass. `answer` is given headers for the answer."""
+        self._check_rate(request)
+        self._check_origin(request.headers)
+        if not self._is_peer(request, answer):
+            self._check_credentials(request)
+
+    def _check_rate(self, request: HTTPConnection) -> None:
+        wait_s = self._rate.wait_s(request.client.host if request.client else "")
+        if wait_s:
+            message = f"This client makes more than {self._access.rate} requests a second."
+            raise TooManyError(message, wait_s)
 
     def _check_origin(self, headers: Headers) -> None:
         host = headers.get("host", "")
@@ -94,17 +120,42 @@ class Gate:
         if origin is not None and origin.partition("://")[2] != host:
             raise KsqlError(ErrorCode.FORBIDDEN, "Pages of other servers may not ask this one.")
 
+    def _is_peer(self, request: HTTPConnection, answer: dict[str, str]) -> bool:
+        """Whether another server of the service asks. The answer proves that this is one too."""
+        peers, here = self._access.peers, self._access.advertised
+        if peers is None:
+            return False
+        nonce = peers.asked(request.headers.get("authorization", ""), here)
+        if nonce is None:
+            return False
+        answer[ANSWER] = peers.answer(nonce, here)
+        return True
+
     def _check_credentials(self, request: HTTPConnection) -> None:
         access = self._access
         if not access.is_protected or _is_open(request.scope["path"]):
             return
+        client = request.client.host if request.client else ""
         token = request.query_params.get("access_token")
+        given = token is not None or "authorization" in request.headers
+        if given and (wait_s := self._logins.wait_s(client)):
+            raise TooManyError("Too many logins have failed. Wait a minute.", wait_s)
         if request.scope["type"] == "websocket" and token is not None:
             allowed = access.allows_token(token)
         else:
             allowed = access.allows(request.headers.get("authorization", ""))
         if not allowed:
+            if given:
+                self._logins.failed(client)
             raise KsqlError(ErrorCode.UNAUTHORIZED, "Unauthorized")
+
+
+class TooManyError(KsqlError):
+    """A client has to wait."""
+
+    def __init__(self, message: str, wait_s: int) -> None:
+        super().__init__(ErrorCode.TOO_MANY_REQUESTS, message)
+        self.retry_after_s = wait_s
 
 
 class _Exchange:
@@ -116,6 +167,7 @@ class _Exchange:
         self._send = send
         self._is_read = False
         self.began = False
+        self.headers = dict(_HEADERS)
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -127,7 +179,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.began = True
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in self.headers.items():
                 headers.setdefault(name, value)
         elif not message.get("more_body"):
             await self._drain()
@@ -151,8 +203,8 @@ def error_response(error: Exception) -> Response:
     headers = {}
     if known.code == ErrorCode.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Basic realm="headrace"'
-    if known.code == ErrorCode.TOO_MANY_REQUESTS:
-        headers["Retry-After"] = "1"
+    if known.status in (429, 503):
+        headers["Retry-After"] = str(known.retry_after_s)
     return Response(to_json(known.json()), known.status, headers, media_type=media.JSON)
 
 

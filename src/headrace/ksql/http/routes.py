@@ -46,20 +46,23 @@ class Routes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._work = Work(64, "ksql-request")
-        self._questions = Work(4, "ksql-question")
+        self._statements = Work(8, 100, "ksql-statement")
+        self._queries = Work(8, 200, "ksql-query")
+        self._inserts = Work(8, 100, "ksql-insert")
+        self._questions = Work(4, 100, "ksql-question")
+        self._works = (self._statements, self._queries, self._inserts, self._questions)
         self.open_streams = OpenStreams()
 
     def close(self) -> None:
-        self._work.close()
-        self._questions.close()
+        for work in self._works:
+            work.close()
 
     def app(self) -> ASGIApp:
         async def inserts(request: Request) -> Response:
-            return await inserts_stream(request, self._service, self._work)
+            return await inserts_stream(request, self._service, self._inserts)
 
         async def web_socket(socket: WebSocket) -> None:
-            await web_socket_query(socket, self._service, self._work, self.open_streams)
+            await web_socket_query(socket, self._service, self._queries, self.open_streams)
 
         return Router(
             [
@@ -95,13 +98,13 @@ class Routes:
     async def _ksql(self, request: Request) -> Response:
         _accepts_json(request)
         asked = statements_request(await body_of(request))
-        entities = await self._work(self._service.execute, asked)
+        entities = await self._statements(self._service.execute, asked)
         return _json([entity.json() for entity in entities])
 
     async def _terminate(self, request: Request) -> Response:
         _accepts_json(request)
         patterns = member(await body_of(request), "deleteTopicList", list) or []
-        entities = await self._work(
+        entities = await self._statements(
             self._service.terminate_cluster, [str(pattern) for pattern in patterns]
         )
         return _json([entity.json() for entity in entities])
@@ -133,7 +136,7 @@ class Routes:
         print_allowed: bool,
         formats: bool,
     ) -> Response:
-        result = await self._work(self._service.query, asked)
+        result = await self._queries(self._service.query, asked)
         if isinstance(result, PrintResult):
             if not print_allowed:
                 result.lines.close()
@@ -147,7 +150,7 @@ class Routes:
 
     async def _close_query(self, request: Request) -> Response:
         query_id = member(await body_of(request), "queryId", str, needed=True)
-        await self._work(self._service.close_query, query_id)
+        await self._questions(self._service.close_query, query_id)
         return Response()
 
     # Questions
@@ -166,7 +169,7 @@ class Routes:
         )
 
     async def _health(self, request: Request) -> Response:
-        return _json(await self._questions(self._service.health))
+        return _json(self._service.health())
 
     async def _statuses(self, request: Request) -> Response:
         statuses = await self._questions(self._service.statuses)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from hypercorn.asyncio import serve
+from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
+from hypercorn.utils import wrap_app
 
 from headrace.core.errors import ConfigError
+from headrace.http.connections import Connections
 from headrace.http.listening import bound, check_certificate, is_loopback, url
 from headrace.http.loop import event_loop
 from headrace.ksql.http.access import Access
+from headrace.ksql.http.connection import HypercornConnection
 from headrace.ksql.http.gate import Gate
 from headrace.ksql.http.routes import Routes
 from headrace.ksql.service import Service
@@ -26,6 +30,7 @@ log = logging.getLogger("headrace.ksql")
 _START_S = 10.0
 _CLOSE_S = 2.0
 _IDLE_S = 60.0
+DEFAULT_CONNECTIONS = 1000
 _MOMENT_S = 0.01
 
 
@@ -49,13 +54,17 @@ class HttpServer:
         *,
         access: Access | None = None,
         certificate: Certificate | None = None,
+        connections: int = DEFAULT_CONNECTIONS,
     ) -> None:
         access = access or Access()
         _check_protection(host, access, certificate)
         self._secure = certificate is not None
         self._routes = Routes(service)
+        self._connections = Connections(connections)
         self._socket = bound(host, port, "listeners")
         self.host_and_port: tuple[str, int] = host, self._socket.getsockname()[1]
+        if not access.advertised:
+            access = replace(access, advertised=urlsplit(self.address).netloc)
         self._gate = Gate(self._routes.app(), access)
         self._config = self._configuration(certificate)
         self._loop = event_loop()
@@ -102,9 +111,32 @@ class HttpServer:
             self._loop.close()
 
     async def _serve(self) -> None:
-        self._loop.call_soon(self._started.set)
-        app = cast(ASGIFramework, self._gate)  # Starlette's types of messages are looser
-        await serve(app, self._config, shutdown_trigger=self._stop.wait, mode="asgi")
+        """As hypercorn does, but for the connections, which it has no limits for."""
+        app = wrap_app(cast(ASGIFramework, self._gate), 0, "asgi")  # Starlette's types are looser
+        context = WorkerContext(None)
+        under_way: set[asyncio.Task[Any]] = set()
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            await HypercornConnection(
+                app, self._loop, self._config, context, {}, reader, writer, self._connections
+            ).run()
+
+        tls = self._config.create_ssl_context()
+        server = await asyncio.start_server(
+            connected, sock=self._socket, backlog=self._config.backlog, ssl=tls
+        )
+        self._started.set()
+        await self._stop.wait()
+        await context.terminated.set()
+        server.close()
+        if under_way:
+            await asyncio.wait(under_way, timeout=_CLOSE_S)
+        for task in under_way:
+            task.cancel()
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A connection ended in a way that the server didn't expect."""
@@ -115,7 +147,6 @@ class HttpServer:
 
     def _configuration(self, certificate: Certificate | None) -> Config:
         config = Config()
-        config.bind = [f"fd://{self._socket.detach()}"]
         if certificate is not None:
             config.certfile, config.keyfile = str(certificate.file), str(certificate.key_file)
         config.include_server_header = False

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.core.errors import ConfigError
+from headrace.core.setting_checks import token
+from headrace.ksql.configuration import advertised, number
+from headrace.ksql.forwarding import Forwarding
 from headrace.ksql.http.access import Access, read_users
-from headrace.ksql.http.server import Certificate, HttpServer
+from headrace.ksql.http.server import DEFAULT_CONNECTIONS, Certificate, HttpServer
 from headrace.ksql.service import Service
 
 PREFIX = "server."
-TOKEN = "server.token"
+TOKEN = "server.token"  # noqa: S105, the name of a setting
 USERS_FILE = "server.users.file"
 CERTIFICATE_FILE = "server.certificate.file"
 KEY_FILE = "server.key.file"
 RATE = "server.requests.per.second"
+REQUESTS = "server.requests"
+CONNECTIONS = "server.connections"
 _DEFAULT_RATE = 1000
+_DEFAULT_REQUESTS = 500
 
 
 def http_server(service: Service, listener: str, settings: Mapping[str, Any]) -> HttpServer:
@@ -35,7 +40,12 @@ def http_server(service: Service, listener: str, settings: Mapping[str, Any]) ->
     host = parts.hostname or "127.0.0.1"
     port = 8088 if parts.port is None else parts.port
     return HttpServer(
-        service, host, port, access=access_of(settings, host), certificate=certificate
+        service,
+        host,
+        port,
+        access=access_of(settings, host),
+        certificate=certificate,
+        connections=number(settings, CONNECTIONS, DEFAULT_CONNECTIONS),
     )
 
 
@@ -45,29 +55,32 @@ def without_http(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def access_of(settings: Mapping[str, Any], host: str = "localhost") -> Access:
-    """Who may come in."""
+    """Who may come in. Raises ConfigError if a setting is wrong."""
     users = settings.get(USERS_FILE)
-    token = settings.get(TOKEN)
-    try:
-        rate = int(settings.get(RATE, _DEFAULT_RATE))
-    except (TypeError, ValueError):
-        raise ConfigError(f"{RATE} must be a number, not {settings[RATE]!r}.") from None
     return Access(
         {} if users is None else read_users(Path(str(users))),
-        None if token is None else str(token),
+        _token(settings),
         (host,),
-        rate,
+        number(settings, RATE, _DEFAULT_RATE),
+        number(settings, REQUESTS, _DEFAULT_REQUESTS),
+        urlsplit(advertised(settings)).netloc,
     )
 
 
-def forwarding_headers(access: Access) -> dict[str, str]:
-    """What lets us into other servers with these settings."""
-    if access.token is not None:
-        return {"Authorization": f"Bearer {access.token}"}
-    for name, password in access.users.items():
-        encoded = base64.b64encode(f"{name}:{password}".encode()).decode()
-        return {"Authorization": f"Basic {encoded}"}
-    return {}
+def forwarding_of(settings: Mapping[str, Any]) -> Forwarding:
+    """How other servers with these settings are asked."""
+    certificate = _certificate(settings)
+    return Forwarding(_token(settings), None if certificate is None else certificate.file)
+
+
+def _token(settings: Mapping[str, Any]) -> str | None:
+    given = settings.get(TOKEN)
+    if given is None:
+        return None
+    wrong = token(str(given))
+    if wrong is not None:
+        raise ConfigError(f"{TOKEN} {wrong}.")
+    return str(given)
 
 
 def _certificate(settings: Mapping[str, Any]) -> Certificate | None:

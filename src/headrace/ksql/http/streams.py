@@ -15,7 +15,7 @@ from headrace.ksql.results import PrintResult, QueryResult, ResultStream, Row
 
 T = TypeVar("T")
 
-_BATCH = 500
+_BATCH = 200
 
 
 class OpenStreams:
@@ -153,18 +153,24 @@ def query_response(
             end = form.end(result.rows.final_message, result.rows.error)
             whole = b"".join((form.header(), *form.rows(first), end))
             return Response(whole, media_type=form.media_type)
-    pieces = _query_pieces(result, form, first)
+    pieces = _query_pieces(result, form, first, apart=apart)
     close = open_streams.opened(result.rows)
     return StreamResponse(pieces, form.media_type, close, apart=apart)
 
 
-async def _query_pieces(result: QueryResult, form: Form, first: list[Row]) -> AsyncIterator[bytes]:
+async def _query_pieces(
+    result: QueryResult, form: Form, first: list[Row], *, apart: bool
+) -> AsyncIterator[bytes]:
     yield form.header()
-    for piece in form.rows(first):
-        yield piece
+    if first:
+        yield b"".join(form.rows(first))
     async for rows in batches(result.rows):
-        for piece in form.rows(rows):
-            yield piece
+        if apart:
+            for piece in form.rows(rows):
+                yield piece
+        else:
+            yield b"".join(form.rows(rows))
+            await asyncio.sleep(0)  # others have their turn
     yield form.end(result.rows.final_message, result.rows.error)
 
 
@@ -174,7 +180,7 @@ async def print_pieces(
     """The answer of a PRINT, with lines about formats or without them."""
     async for lines in batches(result.lines, tick_s=tick_s):
         texts: Iterable[str] = (line.text for line in lines if formats or not line.about_format)
-        for text in texts if lines else [""]:
-            yield f"{text}\n".encode()
+        yield "".join(f"{text}\n" for text in (texts if lines else [""])).encode()
+        await asyncio.sleep(0)  # others have their turn
     if result.lines.error is not None:
         yield f"{result.lines.error.message}\n".encode()

@@ -163,7 +163,7 @@ class SessionStore(CachedStore):
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
         for key, value, _, _ in records:
-            self._entries.put(_times_of(key)[0], key, value)
+            self._entries.put(_times_of(key)[0], key, value, self.latest_restored)
 
     # Through the cache
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.core.record import NO_HEADERS
+from headrace.core.windowed import LONG_MAX
 from headrace.runtime.stores.environment import Logged, StoreEnvironment
 from headrace.topology.stores import StoreSpec
 
@@ -23,6 +24,8 @@ class Store(ABC):
         self.is_open = True
         self._context = environment.context
         self._log = environment.log if spec.logging else None
+        self.latest_restored = LONG_MAX
+        """A restore doesn't set the store's own time later than that."""
 
     def flush(self) -> None:  # noqa: B027
         """Write out what is held back, and forward it."""

@@ -89,10 +89,12 @@ class TimeEntries:
         """The earliest time that a read may see."""
         return self.observed_time - self._retention_ms + 1 - self.layout.grace_of_reads
 
-    def put(self, time: int, key: bytes, stored: bytes | None) -> bool:
+    def put(
+        self, time: int, key: bytes, stored: bytes | None, latest_restored: int = LONG_MAX
+    ) -> bool:
         """False if the time has expired and nothing was put."""
         if time > self.observed_time:
-            self.observed_time = time
+            self.observed_time = max(self.observed_time, min(time, latest_restored))
         if self.layout.strict and time <= self.observed_time - self._retention_ms:
             return False
         segment = self._segments.make_if_live(self.segment_number(time), self.observed_time)

@@ -116,7 +116,7 @@ class VersionedKeyValueStore(Store):
         for key, value, timestamp, _ in records:
             time = timestamp or 0
             if time >= self.observed_time - self._history_ms:
-                self.observed_time = max(self.observed_time, time)
+                self.observed_time = max(self.observed_time, min(time, self.latest_restored))
                 self._put(key, value, time)
 
     def _raw_key(self, key: Any) -> bytes:

@@ -161,13 +161,14 @@ class WindowStore(CachedStore):
 
     def restore(self, records: Iterable[Logged]) -> None:
         """Apply records of the changelog."""
+        put, latest = self._entries.put, self.latest_restored
         for key, value, timestamp, headers in records:
             _, start, sequence = read_window_store_key(key)
             self._sequence = self._logged_sequence = max(self._logged_sequence, sequence)
             if value is not None:
-                self._entries.put(start, key, self._restored(value, timestamp or 0, headers))
+                put(start, key, self._restored(value, timestamp or 0, headers), latest)
             elif not self._retains_duplicates or self._nulls_move_time:
-                self._entries.put(start, key, None)
+                put(start, key, None, latest)
 
     def _restored(self, raw: bytes, timestamp: int, headers: Sequence[Header]) -> bytes:
         return self._stored_behind(raw, timestamp)

@@ -14,6 +14,7 @@ from headrace.sql.expressions import python as py
 from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.python import Expr
+from headrace.sql.functions.sizes import text_sum
 from headrace.sql.syntax.ast import Arithmetic, ArithmeticOperator, Sign
 from headrace.sql.syntax.formatter import format_expression
 from headrace.sql.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
@@ -41,7 +42,8 @@ def compile_arithmetic(expression: Arithmetic, context: Context) -> Code:
     type = _type(expression, left.type, right.type)
     nullable = left.nullable or right.nullable
     if type == STRING:
-        node = context.strict([left, right], lambda a, b: py.binary(a, ast.Add(), b))
+        add = context.bind(text_sum, "text")
+        node = context.strict([left, right], lambda a, b: py.call(add, a, b))
     elif isinstance(type, DecimalType):
         compute = context.bind(_decimal_function(operator, type.scale), "decimal")
         node = context.strict([left, right], lambda a, b: py.call(compute, a, b))

@@ -6,9 +6,7 @@ A comparison with NULL is FALSE in ksqlDB, not NULL.
 from __future__ import annotations
 
 import ast
-import re
 from decimal import Decimal
-from functools import lru_cache
 
 from headrace.sql import times
 from headrace.sql.casts import caster
@@ -18,6 +16,7 @@ from headrace.sql.expressions.code import Code, Context
 from headrace.sql.expressions.errors import TypingError
 from headrace.sql.expressions.python import Expr
 from headrace.sql.functions.order import SIGNED
+from headrace.sql.like import like
 from headrace.sql.syntax.ast import (
     Between,
     ColumnReference,
@@ -204,31 +203,16 @@ def compile_like(expression: Like, context: Context) -> Code:
                 part,
             )
     if isinstance(expression.pattern, Literal):
-        matches = like_pattern(expression.pattern.value, expression.escape).fullmatch
-        match = context.bind(matches, "like")
-        node = context.condition([operand], lambda text: py.is_not_none(py.call(match, text)))
+        try:
+            match = context.bind(like(expression.pattern.value, expression.escape), "like")
+        except ValueError as error:
+            raise TypingError(str(error), expression.pattern) from None
+        node = context.condition([operand], lambda text: py.call(match, text))
     else:
-        like = context.bind(like_pattern, "like")
+        matcher = context.bind(like, "like")
         escape = py.constant(expression.escape)
         node = context.condition(
             [operand, pattern],
-            lambda text, pattern: py.is_not_none(
-                py.call(py.attribute(py.call(like, pattern, escape), "fullmatch"), text)
-            ),
+            lambda text, pattern: py.call(py.call(matcher, pattern, escape), text),
         )
     return Code(node, BOOLEAN, nullable=False)
-
-
-@lru_cache(maxsize=10_000)
-def like_pattern(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """`%` stands for any text, `_` for any character."""
-    parts = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            parts.append(re.escape(next(characters, "")))
-        elif character == "%":
-            parts.append(".*")
-        else:
-            parts.append("." if character == "_" else re.escape(character))
-    return re.compile("".join(parts), re.DOTALL)

@@ -99,7 +99,7 @@ def _function(
         handler = ast.ExceptHandler(py.name("Exception"), None, [again], **py.PLACE)
         statements = [ast.Try(statements, [handler], [], [], **py.PLACE)]
     definitions.append(_definition(name, parameters, statements))
-    exec(compile(ast.Module(definitions, []), f"<sql {name}>", "exec"), names)
+    exec(compile(ast.Module(definitions, []), f"<sql {name}>", "exec"), names)  # noqa: S102, of our own AST
     function: Callable[..., Any] = names[name]
     return function
 

@@ -1,112 +1,193 @@
-"""Regular expressions of Java, with Python's engine."""
+"""Regular expressions of Java, matched by RE2: in time that grows with the text, and no faster.
+
+An engine that tries one way after another, as Java's and Python's do, can take years for thirty
+letters. What RE2 can't do for that reason is refused: references to groups, and looking ahead or
+behind. It also lets other threads run meanwhile.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any
 
-_CLASSES = {
-    "Lower": "a-z",
-    "Upper": "A-Z",
-    "ASCII": r"\x00-\x7F",
-    "Alpha": "a-zA-Z",
-    "Digit": "0-9",
-    "Alnum": "a-zA-Z0-9",
-    "Punct": r"!-/:-@\[-`{-~",
-    "Graph": "!-~",
-    "Print": " -~",
-    "Blank": r" \t",
-    "Cntrl": r"\x00-\x1F\x7F",
-    "XDigit": "0-9a-fA-F",
-    "Space": r" \t\n\x0B\f\r",
-    "L": "^\\W\\d_",
-    "IsAlphabetic": "^\\W\\d_",
-    "N": r"\d",
-    "Nd": r"\d",
-    "IsDigit": r"\d",
-}
-_DIFFERENT = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|$)"
-    r"|\\(?P<negated>[pP])(?:\{(?P<name>\w+)\}|(?P<letter>[A-Z]))"
-    r"|\\(?P<escape>.)"
-    r"|(?P<group>\(\?<(?![=!]))",
-    re.DOTALL,
-)
-_ESCAPES = {"z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xA0]", "R": r"(?:\r\n|[\n\r])", "e": r"\x1B"}
+from headrace.sql.functions.regex_syntax import translated
+from headrace.sql.functions.sizes import check_text
+
+_MOST_PATTERN = 10_000
+_MOST_STEPS = 1_000_000_000
+"""Letters of a text, times the states of an expression."""
+_MOST_SCANNED = 20_000_000_000
+"""Letters looked at for all matches in a text: each search may go to its end."""
+_MEMORY = 1 << 20
+_KEPT = 200
+_SPECIAL = re.compile(r"[$\\]")
+"""In replacements."""
 
 
-@lru_cache(maxsize=10_000)
-def java_regex(pattern: str) -> re.Pattern[str]:
-    """Java's pattern as Python's; ValueError if it can't be one."""
-    in_class = _positions_in_classes(pattern)
+class Match:
+    """A match, and its groups."""
 
-    def translated(match: re.Match[str]) -> str:
-        if match["quoted"] is not None:
-            return re.escape(match["quoted"])
-        if match["group"] is not None:
-            return match[0] if match.start() in in_class else "(?P<"
-        if match["negated"] is not None:
-            name = match["name"] or match["letter"]
-            content = _CLASSES.get(name.removeprefix("Is")) or _CLASSES.get(name)
-            if content is None:
-                raise ValueError(f"Unknown character property name {{{name}}} in {pattern}")
-            if match.start() in in_class:
-                if match["negated"] == "P" or content.startswith("^"):
-                    raise ValueError(f"{match[0]} isn't supported in a character class: {pattern}")
-                return content
-            negated = (match["negated"] == "P") != content.startswith("^")
-            return f"[{'^' if negated else ''}{content.removeprefix('^')}]"
-        return _ESCAPES.get(match["escape"], match[0])
+    __slots__ = ("_match", "end", "start")
 
-    try:
-        return re.compile(_DIFFERENT.sub(translated, pattern), re.ASCII)
-    except re.error as error:
-        raise ValueError(f"{error} in the regular expression {pattern}") from error
+    def __init__(self, match: Any) -> None:
+        self._match = match
+        self.start, self.end = match.span()
+        """In the bytes of the text."""
+
+    def __getitem__(self, group: int) -> str | None:
+        found = self._match[group]
+        return None if found is None else _decode(found)
 
 
-def _positions_in_classes(pattern: str) -> frozenset[int]:
-    """The positions between `[` and `]`."""
-    found, at, depth = [], 0, 0
-    while at < len(pattern):
-        character = pattern[at]
-        if depth:
-            found.append(at)
-        if character == "\\":
-            at += 1
-        elif character == "[":
-            depth += 1
-        elif character == "]" and depth:
-            depth -= 1
-        at += 1
-    return frozenset(found)
+class JavaRegex:
+    """A pattern. Raises ValueError if there is something in it that can't be done."""
 
+    def __init__(self, pattern: str) -> None:
+        re2, options = _engine()
+        try:
+            self._compiled: Any = re2.compile(_encode(translated(pattern)), options)
+        except re2.error as error:
+            raise ValueError(
+                f"{_decode(error.args[0])} in the regular expression {pattern}"
+            ) from error
+        self.groups: int = self._compiled.groups
+        self.names: dict[str, int] = {
+            name.decode(): group for name, group in self._compiled.groupindex.items()
+        }
+        self._most_text = _MOST_STEPS // max(self._compiled.programsize, 1)
 
-_REFERENCE = re.compile(r"\\(.)|\$(?:\{(\w+)\}|(\d+))|(\$|\\)", re.DOTALL)
+    def matches(self, text: str) -> bool:
+        """Whether the whole text does."""
+        return self._compiled.fullmatch(self._bytes(text)) is not None
 
+    def find(self, text: str) -> Match | None:
+        """The first match."""
+        return next(self._find(self._bytes(text)), None)
 
-def replaced(text: str, pattern: str, replacement: str) -> str:
-    """Java's `replaceAll`: `$1` and `${name}` are groups, `\\` takes the next as it is."""
-    regex = java_regex(pattern)
+    def find_all(self, text: str) -> Iterator[Match]:
+        """One after another, none over another."""
+        return self._find(self._bytes(text))
 
-    def expand(match: re.Match[str]) -> str:
-        def part(reference: re.Match[str]) -> str:
-            literal, name, number, stray = reference.groups()
-            if stray is not None:
+    def between(self, text: str) -> list[str]:
+        """The parts of a text around the matches."""
+        data, parts, at = self._bytes(text), [], 0
+        for match in self._find(data):
+            parts.append(_decode(data[at : match.start]))
+            at = match.end
+        return [*parts, _decode(data[at:])]
+
+    def replace(self, text: str, replacement: str) -> str:
+        """Java's `replaceAll`: `$1` and `${name}` are groups, `\\` takes the next as it is."""
+        data, at, size = self._bytes(text), 0, 0
+        parts: list[str] = []
+        template = self._template(replacement)
+        for match in self._find(data):
+            expanded = "".join(
+                [part if isinstance(part, str) else match[part] or "" for part in template]
+            )
+            parts += (_decode(data[at : match.start]), expanded)
+            size += match.start - at + len(expanded)
+            check_text(size)
+            at = match.end
+        return "".join((*parts, _decode(data[at:])))
+
+    def _find(self, data: bytes) -> Iterator[Match]:
+        search, at, scanned = self._compiled.search, 0, 0
+        while at <= len(data):
+            scanned += len(data) - at
+            if scanned > _MOST_SCANNED:
+                raise ValueError("The text is too long for so many matches")
+            found = search(data, at)
+            if found is None:
+                return
+            match = Match(found)
+            if _is_within(data, match.start):  # RE2 looks at bytes
+                at = match.start + 1
+                continue
+            yield match
+            at = match.end
+            if match.start == at:
+                at += 1
+                while _is_within(data, at):
+                    at += 1
+
+    def _template(self, replacement: str) -> list[str | int]:
+        """Text and numbers of groups."""
+        parts: list[str | int] = []
+        at = 0
+        for special in _SPECIAL.finditer(replacement):
+            if special.start() < at:  # it belongs to the one before
+                continue
+            parts.append(replacement[at : special.start()])
+            at = special.end()
+            if special[0] == "$":
+                group, at = self._reference(replacement, at)
+                parts.append(group)
+            elif at == len(replacement):
                 raise ValueError(f"Illegal group reference in {replacement}")
-            if literal is not None:
-                return str(literal)
-            if name is not None:
-                return match[name] or ""
-            # Java takes as many digits as there are groups for.
-            digits = number[0]
-            for digit in number[1:]:
-                if int(digits + digit) > regex.groups:
-                    break
-                digits += digit
-            if int(digits) > regex.groups:
-                raise ValueError(f"No group {digits}")
-            return (match[int(digits)] or "") + number[len(digits) :]
+            else:
+                parts.append(replacement[at])
+                at += 1
+        return [*parts, replacement[at:]]
 
-        return _REFERENCE.sub(part, replacement)
+    def _reference(self, replacement: str, at: int) -> tuple[int, int]:
+        """A group that is referred to, and where that ends."""
+        if replacement.startswith("{", at) and (end := replacement.find("}", at)) > 0:
+            name = replacement[at + 1 : end]
+            if name not in self.names:
+                raise ValueError(f"No group with name {{{name}}}")
+            return self.names[name], end + 1
+        end = at
+        # Java takes as many digits as there are groups for.
+        while end < len(replacement) and replacement[end] in "0123456789":
+            if end > at and int(replacement[at : end + 1]) > self.groups:
+                break
+            end += 1
+        if end == at:
+            raise ValueError(f"Illegal group reference in {replacement}")
+        group = int(replacement[at:end])
+        if group > self.groups:
+            raise ValueError(f"No group {group}")
+        return group, end
 
-    return regex.sub(expand, text)
+    def _bytes(self, text: str) -> bytes:
+        data = _encode(text)
+        if len(data) > self._most_text:
+            raise ValueError(
+                f"A text of {len(data):,} bytes is too long for so large a regular expression"
+            )
+        return data
+
+
+@lru_cache(maxsize=_KEPT)
+def java_regex(pattern: str) -> JavaRegex:
+    """A pattern of a user, which may come again."""
+    if len(pattern) > _MOST_PATTERN:
+        raise ValueError(f"A regular expression may have {_MOST_PATTERN:,} characters")
+    return JavaRegex(pattern)
+
+
+@cache
+def _engine() -> tuple[Any, Any]:
+    """RE2 and its options. It is loaded when the first expression is needed."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    return re2, options
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _is_within(data: bytes, at: int) -> bool:
+    """Whether a position is inside of a character."""
+    return at < len(data) and data[at] & 0xC0 == 0x80

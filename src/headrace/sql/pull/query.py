@@ -46,6 +46,9 @@ class Found:
     headers: Iterable[tuple[str, bytes | None]] = ()
 
 
+Watch = Callable[[Iterable[Found]], Iterable[Found]]
+
+
 @dataclass(frozen=True)
 class PullQuery:
     """What is asked for, and where to look.
@@ -65,9 +68,10 @@ class PullQuery:
     result: Callable[[Found], Row | None] = field(repr=False)
     """The row of the answer that a row makes; None if the condition leaves it out."""
 
-    def answer(self, store: Any) -> Iterator[Row]:
-        """The answer from a store of the materialisation."""
-        return self.results(self._find(store))
+    def answer(self, store: Any, watch: Watch = iter) -> Iterator[Row]:
+        """The answer from a store of the materialisation. `watch` sees all rows that are looked at,
+        and may end that by an error."""
+        return self.results(watch(self._find(store)))
 
     def results(self, rows: Iterable[Found]) -> Iterator[Row]:
         """The answer from rows, in their order."""

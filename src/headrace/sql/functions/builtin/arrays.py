@@ -9,6 +9,7 @@ from headrace.sql.casts import text_of
 from headrace.sql.functions.function import Call
 from headrace.sql.functions.library import Library
 from headrace.sql.functions.order import order_of
+from headrace.sql.functions.sizes import check_items, joined
 from headrace.sql.types import ArrayType
 
 library = Library("ARRAY")
@@ -44,6 +45,7 @@ def array_concat(left: Array | None, right: Array | None) -> Array | None:
     """The elements of two arrays one after another."""
     if left is None or right is None:
         return right if left is None else left
+    check_items(len(left) + len(right))
     return left + right
 
 
@@ -68,6 +70,7 @@ def array_intersect(left: Array, right: Array) -> Array:
 @library.scalar("array_union", "(ARRAY<T> left, ARRAY<T> right) -> ARRAY<T>")
 def array_union(left: Array, right: Array) -> Array:
     """The distinct elements of two arrays."""
+    check_items(len(left) + len(right))
     return _distinct(left + right)
 
 
@@ -102,7 +105,7 @@ def array_join(call: Call) -> Callable[..., str | None]:
     def join(array: Array | None, delimiter: str | None = ",") -> str | None:
         if array is None:
             return None
-        return (delimiter or "").join(["null" if each is None else text(each) for each in array])
+        return joined(delimiter or "", ["null" if each is None else text(each) for each in array])
 
     return join
 
@@ -179,4 +182,5 @@ def generate_series(start: int, end: int, step: int | None = None) -> Array:
         raise ValueError("GENERATE_SERIES step cannot be zero")
     if (end - start) * step < 0:
         raise ValueError("GENERATE_SERIES step has wrong sign")
+    check_items((end - start) // step + 1)
     return list(range(start, end + (1 if step > 0 else -1), step))

@@ -7,6 +7,7 @@ import re
 import struct
 
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_text
 
 library = Library("STRING")
 conversions = Library("CONVERSIONS")
@@ -37,6 +38,7 @@ def _bytes_of(text: str, encoding: str) -> bytes:
 
 
 def _text_of(data: bytes, encoding: str) -> str:
+    check_text(len(data) * (2 if encoding == "hex" else 1))
     if encoding == "hex":
         return data.hex()
     if encoding == "base64":

@@ -14,6 +14,7 @@ from headrace.sql.functions import json_values
 from headrace.sql.functions.function import Call
 from headrace.sql.functions.json_values import parse, quoted, written
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_text, weight
 from headrace.sql.java_numbers import double_text
 from headrace.sql.types import ArrayType, MapType, SqlType, StructType
 
@@ -142,7 +143,13 @@ def json_records(text: str) -> dict[str, str] | None:
 @library.scalar("to_json_string", "(T input) -> STRING", strict=False, bound=True)
 def to_json_string(call: Call) -> Callable[[Any], str]:
     """The JSON text of any value."""
-    return json_writer(call.types[0])
+    write = json_writer(call.types[0])
+
+    def bounded(value: Any) -> str:
+        check_text(weight(value))
+        return write(value)
+
+    return bounded
 
 
 def json_writer(type: SqlType | None) -> Callable[[Any], str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.core.hash_order import sized_map_order
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_text, weight
 
 library = Library("LAMBDA")
 
@@ -36,7 +37,14 @@ def filter_map(entries: dict[Any, Any], keep: Function) -> dict[Any, Any]:
 @library.scalar("transform", "(ARRAY<T> array, LAMBDA((T) => R) function) -> ARRAY<R>")
 def transform_array(array: list[Any], change: Function) -> list[Any]:
     """What a lambda makes of each element of an array; lambdas, of each key and value of a map."""
-    return [change(element) for element in array]
+    changed = []
+    size = 0
+    for element in array:
+        made = change(element)
+        size += weight(made)
+        check_text(size)
+        changed.append(made)
+    return changed
 
 
 @library.scalar(
@@ -48,12 +56,15 @@ def transform_map(
     entries: dict[Any, Any], change_key: Function, change_value: Function
 ) -> dict[Any, Any]:
     changed: dict[Any, Any] = {}
+    size = 0
     for key, value in entries.items():
         new_key, new_value = change_key(key, value), change_value(key, value)
         if new_key in changed:
             raise ValueError(f"Duplicate key {new_key}")
         if new_value is None:
             raise ValueError("a new value of the map is NULL")
+        size += weight(new_key) + weight(new_value)
+        check_text(size)
         changed[new_key] = new_value
     return changed
 

@@ -144,7 +144,7 @@ def pi() -> float:
 @library.scalar("random", "() -> DOUBLE")
 def random_number() -> float:
     """A random number, at least 0 and less than 1."""
-    return random.random()
+    return random.random()  # noqa: S311, SQL's RANDOM
 
 
 def _same_decimal(types: Sequence[SqlType | None]) -> SqlType | None:

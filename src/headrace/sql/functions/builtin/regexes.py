@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.sql.functions.java_regex import java_regex, replaced
+from headrace.sql.functions.java_regex import java_regex
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_items
 
 library = Library("REGULAR EXPRESSION")
 
@@ -18,7 +19,7 @@ def regexp_extract(pattern: str, text: str, group: int = 0) -> str | None:
     regex = java_regex(pattern)
     if group > regex.groups:
         return None
-    match = regex.search(text)
+    match = regex.find(text)
     return None if match is None else match[group]
 
 
@@ -32,23 +33,24 @@ def regexp_extract_all(pattern: str, text: str, group: int = 0) -> list[str | No
     regex = java_regex(pattern)
     if group > regex.groups:
         return None
-    return [match[group] for match in regex.finditer(text)]
+    found: list[str | None] = []
+    for match in regex.find_all(text):
+        found.append(match[group])
+        check_items(len(found))
+    return found
 
 
 @library.scalar("regexp_replace", "(STRING str, STRING regexp, STRING newStr) -> STRING")
 def regexp_replace(text: str, pattern: str, replacement: str) -> str:
     """Text with all matches of a pattern replaced."""
-    return replaced(text, pattern, replacement)
+    return java_regex(pattern).replace(text, replacement)
 
 
 @library.scalar("regexp_split_to_array", "(STRING string, STRING regexp) -> ARRAY<STRING>")
 def regexp_split_to_array(text: str, pattern: str) -> list[str]:
     """The parts of text between the matches of a pattern."""
     regex = java_regex(pattern)
-    if regex.fullmatch("") is not None:
+    check_items(len(text))
+    if regex.matches(""):
         return list(text) or [""]
-    parts, at = [], 0
-    for match in regex.finditer(text):
-        parts.append(text[at : match.start()])
-        at = match.end()
-    return [*parts, text[at:]]
+    return regex.between(text)

@@ -6,11 +6,15 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable
+from typing import TypeVar
 
 from headrace.sql.functions import utf16
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_items, check_text, joined
 
 library = Library("STRING")
+
+Text = TypeVar("Text", str, bytes)
 
 
 # Python's own methods, which cost less to call.
@@ -47,6 +51,9 @@ def length_of_bytes(data: bytes) -> int:
 @library.scalar("replace", "(STRING str, STRING oldStr, STRING newStr) -> STRING")
 def replace(text: str, old: str, new: str) -> str:
     """Text with all occurrences of a part replaced."""
+    growth = len(new) - len(old)
+    if growth > 0:
+        check_text(len(text) + text.count(old) * growth)
     return text.replace(old, new)
 
 
@@ -86,12 +93,12 @@ def character_of_escape(text: str) -> str | None:
 @library.scalar("concat", "(STRING... inputs) -> STRING", strict=False)
 def concat(*texts: str | None) -> str:
     """All arguments one after another, without those that are NULL."""
-    return "".join([text for text in texts if text is not None])
+    return joined("", texts)
 
 
 @library.scalar("concat", "(BYTES... inputs) -> BYTES", strict=False)
 def concat_bytes(*parts: bytes | None) -> bytes:
-    return b"".join([part for part in parts if part is not None])
+    return joined(b"", parts)
 
 
 @library.scalar("concat_ws", "(STRING... inputs) -> STRING", strict=False)
@@ -100,7 +107,7 @@ def concat_with(separator: str | None, *texts: str | None) -> str | None:
     _need_some(texts)
     if separator is None:
         return None
-    return separator.join([text for text in texts if text is not None])
+    return joined(separator, texts)
 
 
 @library.scalar("concat_ws", "(BYTES... inputs) -> BYTES", strict=False)
@@ -108,7 +115,7 @@ def concat_bytes_with(separator: bytes | None, *parts: bytes | None) -> bytes | 
     _need_some(parts)
     if separator is None:
         return None
-    return separator.join([part for part in parts if part is not None])
+    return joined(separator, parts)
 
 
 def _need_some(inputs: tuple[object, ...]) -> None:
@@ -188,22 +195,27 @@ def part_of_bytes(data: bytes, position: int, count: int | None = None) -> bytes
     return data[start:end]
 
 
+def _padding(fill: Text, missing: int) -> Text:
+    """As much as is missing, if something is."""
+    missing = max(missing, 0)
+    check_text(missing)
+    return (fill * (missing // len(fill) + 1))[:missing]
+
+
 @library.scalar("lpad", "(STRING input, INT targetLen, STRING padding) -> STRING")
 def pad_left(text: str, size: int, padding: str) -> str | None:
     """Text, or bytes, made as long as wanted by padding on the left, or by cutting."""
     if not padding or size < 0:
         return None
-    units, fill = utf16.spread(text), utf16.spread(padding)
-    missing = max(size - len(units), 0)
-    return utf16.joined((fill * missing)[:missing] + units[:size])
+    units = utf16.spread(text)
+    return utf16.joined(_padding(utf16.spread(padding), size - len(units)) + units[:size])
 
 
 @library.scalar("lpad", "(BYTES input, INT targetLen, BYTES padding) -> BYTES")
 def pad_bytes_left(data: bytes, size: int, padding: bytes) -> bytes | None:
     if not padding or size < 0:
         return None
-    missing = max(size - len(data), 0)
-    return (padding * missing)[:missing] + data[:size]
+    return _padding(padding, size - len(data)) + data[:size]
 
 
 @library.scalar("rpad", "(STRING input, INT targetLen, STRING padding) -> STRING")
@@ -211,22 +223,21 @@ def pad_right(text: str, size: int, padding: str) -> str | None:
     """Text, or bytes, made as long as wanted by padding on the right, or by cutting."""
     if not padding or size < 0:
         return None
-    units, fill = utf16.spread(text), utf16.spread(padding)
-    missing = max(size - len(units), 0)
-    return utf16.joined(units[:size] + (fill * missing)[:missing])
+    units = utf16.spread(text)
+    return utf16.joined(units[:size] + _padding(utf16.spread(padding), size - len(units)))
 
 
 @library.scalar("rpad", "(BYTES input, INT targetLen, BYTES padding) -> BYTES")
 def pad_bytes_right(data: bytes, size: int, padding: bytes) -> bytes | None:
     if not padding or size < 0:
         return None
-    missing = max(size - len(data), 0)
-    return data[:size] + (padding * missing)[:missing]
+    return data[:size] + _padding(padding, size - len(data))
 
 
 @library.scalar("split", "(STRING string, STRING delimiter) -> ARRAY<STRING>")
 def split(text: str, delimiter: str) -> list[str]:
     """The parts of text, or of bytes, between delimiters."""
+    check_items(text.count(delimiter))
     if delimiter:
         return text.split(delimiter)
     return list(text) or [""]
@@ -234,6 +245,7 @@ def split(text: str, delimiter: str) -> list[str]:
 
 @library.scalar("split", "(BYTES bytes, BYTES delimiter) -> ARRAY<BYTES>")
 def split_bytes(data: bytes, delimiter: bytes) -> list[bytes]:
+    check_items(data.count(delimiter))
     if delimiter:
         return data.split(delimiter)
     return [data[at : at + 1] for at in range(len(data))] or [b""]
@@ -247,6 +259,7 @@ def split_to_map(text: str, entry_delimiter: str, kv_delimiter: str) -> dict[str
     """The entries of text such as a=1;b=2."""
     if not entry_delimiter or not kv_delimiter or entry_delimiter == kv_delimiter:
         return None
+    check_items(text.count(entry_delimiter))
     return dict(_entries(text.split(entry_delimiter), kv_delimiter))
 
 

@@ -11,7 +11,7 @@ from headrace.sql.types import ArrayType, SqlType
 
 library = Library("TABLE")
 
-_MAX_CUBE = 20
+_MAX_CUBE = 16
 
 
 def _element(types: Sequence[SqlType | None]) -> SqlType | None:

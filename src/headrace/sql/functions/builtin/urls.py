@@ -6,6 +6,7 @@ import re
 from urllib.parse import quote_plus
 
 from headrace.sql.functions.library import Library
+from headrace.sql.functions.sizes import check_text
 
 library = Library("URL")
 
@@ -124,4 +125,5 @@ def url_decode(text: str) -> str:
 @library.scalar("url_encode_param", "(STRING input) -> STRING")
 def url_encode(text: str) -> str:
     """Text encoded as the parameter of a URL."""
+    check_text(len(text))
     return quote_plus(text, safe="*").replace("~", "%7E")

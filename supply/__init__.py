@@ -1,0 +1,1 @@
+"""What Headrace is made of, and what is known against it."""
