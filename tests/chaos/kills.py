@@ -97,6 +97,7 @@ def run_with(
             "spark.master": cluster.master,
             "spark.executor.memory": "512m",
             "spark.executor.cores": 1,
+            "spark.task.maxFailures": 8,  # as docs/running.md has it
             "state.dir": "~/state",
         }
         with Run(kafka, directory, load, cached=cached, settings=settings) as run:

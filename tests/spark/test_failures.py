@@ -24,3 +24,13 @@ def test_kafka_that_does_not_answer() -> None:
     error = failure_of("Query failed\nCaused by: java.util.concurrent.TimeoutException: no answer")
     assert isinstance(error, BrokerError)
     assert error.retriable
+
+
+def test_executors_that_are_lost_again_and_again() -> None:
+    error = failure_of(
+        "An exception was raised by the Python Proxy. Return Message: Traceback\n"
+        "Job aborted due to stage failure: Task 1 in stage 7.0 failed 4 times, most recent "
+        "failure: Lost task 1.3 in stage 7.0: ExecutorLostFailure (executor 11 exited)"
+    )
+    assert "An executor of Spark's was lost" in str(error)
+    assert "spark.task.maxFailures" in str(error)

@@ -27,6 +27,12 @@ def failure_of(text: str) -> StreamsError:
             "the system's log; smaller batches (max.batch.records) or fewer threads "
             "(num.stream.threads) need less memory."
         )
+    elif "ExecutorLostFailure" in text:
+        error = StreamsError(
+            "An executor of Spark's was lost, and so were those that tried the same batch again. "
+            "Were they killed for their memory, or did their hosts go away? See the cluster "
+            "manager's log; spark.task.maxFailures says how often a slot is tried again."
+        )
     elif (refused := _DENIED.search(text)) is not None:
         error = AuthorizationError(
             f"Spark could not read from Kafka: {refused[2].strip()}. Ask whoever runs the cluster "
