@@ -151,6 +151,8 @@ def _run(address: str, told: multiprocessing.Queue[str]) -> None:
     threads = [threading.Thread(target=each, args=(address, told.put)) for each in _FLOOD]
     for thread in threads:
         thread.start()
+    for thread in threads:  # when this function ends, nothing is told any more
+        thread.join()
 
 
 @contextmanager

@@ -38,6 +38,8 @@ _TICK_S = 0.2
 _LOOK_FOR_TOPICS_S = 2.0
 _FINISH_S = 15.0
 """So long a batch may take to its end when the application is closed."""
+_QUIET_S = 2.0
+"""After so long without a sign of life the runner is asked whether it has anything to do."""
 _SILENCE_S = 30.0
 """After so long without a sign of life somebody is told."""
 
@@ -275,13 +277,7 @@ class Supervisor:
                         return
             elif self._watch.look(plan, runner):
                 self._replan = True
-            if runner.is_idle:
-                self._events.heard()
-            elif self._events.silent_s > self._timeout_s:
-                raise BrokerError(
-                    f"A batch has made no progress for {self._timeout_s:.0f} s (task.timeout.ms).",
-                    retriable=True,
-                )
+            self._check_silence(runner)
         error = self._batch_error
         if error is None and not self._must_stop() and not self._was_stopped:
             error = runner.failure()
@@ -290,6 +286,19 @@ class Supervisor:
                 # Has somebody deleted a topic? Then that is what to tell.
                 self._launch.has_changed(plan)
             raise error
+
+    def _check_silence(self, runner: SlotRunner) -> None:
+        """Raises BrokerError if a batch takes too long without a sign of life."""
+        silent_s = self._events.silent_s
+        if silent_s < min(_QUIET_S, self._timeout_s / 2):
+            return
+        if runner.is_idle:
+            self._events.heard()
+        elif silent_s > self._timeout_s:
+            raise BrokerError(
+                f"A batch has made no progress for {self._timeout_s:.0f} s (task.timeout.ms).",
+                retriable=True,
+            )
 
     def _on_batch(self, reports: list[TaskReport], milliseconds: float) -> bool:
         """In the runner's thread, after each batch: whether to go on."""

@@ -127,6 +127,7 @@ class SlotQuery:
             .option("checkpointLocation", f"file:{self._checkpoint}")
             .start()
         )
+        threading.Thread(target=self._await_end, name="headrace-query", daemon=True).start()
 
     def _reports_of(self, rows: DataFrame, slot: int | None) -> DataFrame:
         return rows.mapInArrow(partial(run_slot, self._setting, slot), "report binary")
@@ -141,19 +142,19 @@ class SlotQuery:
         if time.monotonic() - self._worked_at > _KEEP_EVERY_S and self.is_idle:
             self._worked_at = time.monotonic()
             InheritableThread(target=self._keep_workers, name="headrace-keep", daemon=True).start()
-        if self._query is None or self._ended.wait(timeout_s):
-            return True
-        return not self._query.isActive
+        return self._query is None or self._ended.wait(timeout_s)
 
     def completed(self) -> dict[TopicPartition, int]:
         """Up to where Spark has read in batches that are complete: no batch will read before it."""
-        progress = None if self._query is None else self._query.lastProgress
+        # PySpark's own `lastProgress` asks Java for everything in it, in hundreds of calls.
+        progress = None if self._query is None else self._query._jsq.lastProgress()
         ends: dict[TopicPartition, int] = {}
-        for source in progress.sources if progress is not None else ():
-            # That of wake-up calls is a number; before its first, a source has "None".
-            if not source.endOffset.startswith("{"):
+        for source in progress.sources() if progress is not None else ():
+            end = source.endOffset()
+            # That of wake-up calls is a number; before its first, a source has none.
+            if end is None or not end.startswith("{"):
                 continue
-            for topic, offsets in orjson.loads(source.endOffset).items():
+            for topic, offsets in orjson.loads(end).items():
                 for number, offset in offsets.items():
                     ends[TopicPartition(topic, int(number))] = offset
         return ends
@@ -177,6 +178,14 @@ class SlotQuery:
         if self._checkpoint is not None:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
             self._checkpoint = None
+
+    def _await_end(self) -> None:
+        """In a thread of its own: Java is not asked again and again while nothing happens."""
+        query = self._query
+        with suppress(Exception):  # `failure` has it, or Java is gone
+            if query is not None:
+                query.awaitTermination()
+        self._ended.set()
 
     # Batches
 
