@@ -4,11 +4,12 @@ An application needs little, says what it lacks, and never takes a stranger for 
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -16,6 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -42,7 +49,8 @@ TIMES = 5
 
 @pytest.fixture(scope="module")
 def by_password() -> Iterator[EmbeddedKafka]:
-    with guarded("SASL_SSL") as kafka:
+    # Who is connected has to show the password every few seconds, so that a change is noticed.
+    with guarded("SASL_SSL", {"connections.max.reauth.ms": 4_000}) as kafka:
         yield kafka
 
 
@@ -53,10 +61,16 @@ def by_certificate() -> Iterator[EmbeddedKafka]:
 
 
 @contextmanager
-def guarded(protocol: str) -> Iterator[EmbeddedKafka]:
+def guarded(
+    protocol: str, properties: Mapping[str, object] | None = None
+) -> Iterator[EmbeddedKafka]:
     users = {"tester": "may-do-all", "app": "may-do-little"}
     with EmbeddedKafka(
-        security=protocol, mechanism="SCRAM-SHA-512", users=users, authorizer=True
+        security=protocol,
+        mechanism="SCRAM-SHA-512",
+        users=users,
+        authorizer=True,
+        properties=properties,
     ) as kafka:
         resources = ("TOPIC", "GROUP", "TRANSACTIONAL_ID")
         kafka.allow("tester", *(Acl("ALL", resource, "*") for resource in resources))
@@ -205,12 +219,51 @@ def assert_names(error: Exception, right: Acl) -> None:
 
 @pytest.mark.parametrize("user", ["app", "eve"])
 def test_a_wrong_password(trial: Trial, user: str) -> None:
+    assert_is_of_the_password(trial.error_soon(trial.application(**login(user, "hunter2"))))
+
+
+def login(user: str, password: str) -> dict[str, str]:
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-    login = f'{module} required username="{user}" password="hunter2";'
-    error = trial.error_soon(trial.application(**{"sasl.jaas.config": login}))
+    return {"sasl.jaas.config": f'{module} required username="{user}" password="{password}";'}
+
+
+def assert_is_of_the_password(error: Exception) -> None:
     assert isinstance(error, BrokerError)
     assert "sasl.password" in str(error)
     assert "hunter2" not in str(error)
+
+
+def test_a_password_that_is_changed_under_a_running_application(trial: Trial) -> None:
+    kafka = trial.kafka
+    change_password(kafka, "newcomer", "hunter2")
+    kafka.allow("newcomer", *rights(trial.name).values())
+    trial.send()
+    streams = trial.application(**login("newcomer", "hunter2"))
+    with streams:
+        wait_until(lambda: streams.status().records_total >= 2 * KEYS * TIMES, "counts", streams)
+        change_password(kafka, "newcomer", "hunter3")
+        trial.send()
+        error = wait_for_error(streams, time.monotonic() + SOON_S)
+    assert_is_of_the_password(error)
+    # What comes next is what has not come yet.
+    streams = trial.application(**login("newcomer", "hunter3"))
+    with streams:
+        trial.counts(2 * len(ALL))
+        close(streams)
+    later = [(key, TIMES + count) for key, count in ALL]
+    assert trial.counts(2 * len(ALL)) == sorted(ALL + later)
+
+
+def change_password(kafka: EmbeddedKafka, user: str, password: str) -> None:
+    """Of a user, who is made if there is none."""
+    kafka.allow("tester", Acl("ALTER", "BROKER", "kafka-cluster"))
+    settings = kafka.client_settings("tester")
+    plain = {key: settings[key] for key in ("bootstrap.servers", "security.protocol")}
+    admin = AdminClient({**plain, **for_librdkafka(settings)})
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    changed = UserScramCredentialUpsertion(user, info, password.encode())
+    for future in admin.alter_user_scram_credentials([changed]).values():
+        future.result(SOON_S)
 
 
 def test_the_certificate_of_another_authority(trial: Trial, tmp_path: Path) -> None:
@@ -236,20 +289,57 @@ def test_a_certificate_that_is_not_good(
 ) -> None:
     authority = Authority(tmp_path / "authority")
     with authority.server(names, ends) as address:
-        builder = StreamsBuilder()
-        builder.stream("in", key=TEXT, value=TEXT).to("out")
-        streams = KafkaStreams(
-            builder.build(),
-            application_id=name,
-            bootstrap_servers=address,
-            state_dir=str(tmp_path / "state"),
-            security_protocol="SSL",
-            ssl_truststore_location=str(authority.path),
-        )
-        began = time.monotonic()
-        with pytest.raises(BrokerError, match="certificate"):
-            streams.start()
-        assert time.monotonic() - began < SOON_S
+        settings = {
+            "bootstrap.servers": address,
+            "security.protocol": "SSL",
+            "ssl.truststore.location": str(authority.path),
+        }
+        assert "certificate" in str(refusal(tmp_path, name, settings))
+
+
+def test_a_broker_that_speaks_only_an_old_version_of_tls(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Java itself would not speak it.
+    (tmp_path / "java.security").write_text("jdk.tls.disabledAlgorithms=\n")
+    options = os.environ.get("JAVA_TOOL_OPTIONS", "")
+    lifted = f"{options} -Djava.security.properties='{tmp_path}/java.security'"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", lifted)
+    with EmbeddedKafka(security="SSL", properties={"ssl.enabled.protocols": "TLSv1.1"}) as kafka:
+        settings = kafka.client_settings()
+        # Nothing else is wrong with it: who takes the old version is let in.
+        assert version_spoken(settings, ssl.TLSVersion.TLSv1_1) == "TLSv1.1"
+        error = refusal(tmp_path, name, settings)
+    assert "no version of TLS in common" in str(error)
+    assert "TLS 1.2" in str(error)
+
+
+def refusal(tmp_path: Path, name: str, settings: Mapping[str, str]) -> BrokerError:
+    """What an application says, and soon, of a broker that it doesn't trust."""
+    builder = StreamsBuilder()
+    builder.stream("in", key=TEXT, value=TEXT).to("out")
+    given = {"application.id": name, "state.dir": str(tmp_path / "state"), **settings}
+    streams = KafkaStreams(builder.build(), given)
+    began = time.monotonic()
+    with pytest.raises(BrokerError) as caught:
+        streams.start()
+    assert time.monotonic() - began < SOON_S
+    return caught.value
+
+
+def version_spoken(settings: Mapping[str, str], version: ssl.TLSVersion) -> str | None:
+    """What a client that speaks this version only agrees on with a broker, even if it is one that
+    OpenSSL finds too weak by itself."""
+    context = ssl.create_default_context(cafile=settings["ssl.truststore.location"])
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    with pytest.deprecated_call():
+        context.minimum_version = context.maximum_version = version
+    host, _, port = settings["bootstrap.servers"].partition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=SOON_S) as connection,
+        context.wrap_socket(connection, server_hostname=host) as tls,
+    ):
+        return tls.version()
 
 
 def test_certificates_are_always_verified(trial: Trial, caplog: pytest.LogCaptureFixture) -> None:

@@ -50,11 +50,22 @@ def test_directories_and_files_are_private(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("open_umask")
 def test_a_directory_of_ours_that_others_can_see_is_closed(tmp_path: Path) -> None:
     path = fill(StateDirectory(tmp_path, "app"))
-    path.parent.chmod(0o777)
+    path.parent.chmod(0o775)
     path.chmod(0o755)
     fill(StateDirectory(tmp_path, "app"))
     assert modes(path.parent)[str(path.parent)] == 0o700
     assert modes(path)[str(path)] == 0o700
+
+
+def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path, "app")
+    path = fill(directory)
+    path.chmod(0o777)
+    with pytest.raises(StreamsError, match="may be written to by everybody"):
+        fill(directory)
+    path.parent.chmod(0o777)
+    with pytest.raises(StreamsError, match=r"app may be written to by everybody.* Remove it"):
+        directory.claim()
 
 
 def test_a_link_to_another_directory_is_refused(tmp_path: Path) -> None:

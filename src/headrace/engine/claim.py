@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from headrace.core.errors import FencedError
+from headrace.core.errors import FencedError, StreamsError
 from headrace.core.record import TopicPartition
 from headrace.engine.plan import Plan
 from headrace.kafka.internal_topics import claim_topic
@@ -48,9 +48,16 @@ class Claimed:
 
     @classmethod
     def from_json(cls, text: bytes) -> Claimed:
-        found = orjson.loads(text)
-        inputs = {topic: (id_, count) for topic, (id_, count) in found["inputs"].items()}
-        return cls(found["run"], found["slots"], found["instance"], inputs)
+        """Raises StreamsError if that isn't a claim."""
+        try:
+            found = orjson.loads(text)
+            inputs = {topic: (id_, count) for topic, (id_, count) in found["inputs"].items()}
+            return cls(found["run"], found["slots"], found["instance"], inputs)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StreamsError(
+                f"The claim on the application can't be read, somebody else has written it: "
+                f"{error!r}. Stop all instances, and delete the topic <application.id>-headrace."
+            ) from error
 
 
 class Claim:

@@ -178,6 +178,19 @@ _REMEDIES = {
 }
 
 
+_NO_COMMON_TLS = re.compile("alert protocol version|unsupported protocol")
+"""What OpenSSL says when each side has only versions of TLS that the other refuses."""
+
+
+def _remedy(error: KafkaError) -> str | None:
+    if error.code() == KafkaError._SSL and _NO_COMMON_TLS.search(error.str()):
+        return (
+            "The broker and this client have no version of TLS in common, and versions before TLS "
+            "1.2 are not safe: have the broker speak TLS 1.2 or 1.3 (its ssl.enabled.protocols)."
+        )
+    return _REMEDIES.get(error.code())
+
+
 class Right(NamedTuple):
     """An operation on a resource, by Kafka's names: what an ACL allows."""
 
@@ -262,7 +275,7 @@ def translated(
             "same application.id, or give this one another; a group is free again some seconds "
             "after its last member has left."
         )
-    remedy = _REMEDIES.get(code)
+    remedy = _remedy(error)
     return BrokerError(
         f"{what}: {reason}.{f' {remedy}' if remedy else ''}",
         retriable=code in RETRIABLE or code in _PRODUCER_IS_LOST,

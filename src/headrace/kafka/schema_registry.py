@@ -125,6 +125,13 @@ class HttpSchemaRegistry:
             ) from reason
         except OSError as reason:
             raise self._unreachable(reason) from reason
+        except ConfigError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as reason:
+            raise BrokerError(
+                f"What is at {self.url} doesn't answer as a schema registry: "
+                f"{masked(str(reason))}. Check {_PREFIX}url."
+            ) from reason
         except Exception as reason:
             if type(reason).__module__.startswith("httpx"):  # its errors have no common base here
                 raise self._unreachable(reason) from reason
@@ -142,5 +149,7 @@ def _registered(found: Any) -> RegisteredSchema:
 
 
 def _text(schema: Any) -> SchemaText:
+    if not isinstance(schema.schema_str, str):
+        raise FormatError("The schema registry has answered with a schema that has no text")
     references = tuple(Reference(r.name, r.subject, r.version) for r in schema.references or ())
     return SchemaText(schema.schema_type or "AVRO", schema.schema_str, references)

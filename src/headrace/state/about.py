@@ -5,6 +5,7 @@ from __future__ import annotations
 from binascii import crc32
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -52,7 +53,13 @@ class About:
         text = data[4:]
         if crc32(text) != int.from_bytes(data[:4], "big"):
             raise DamagedError("its checksum is wrong")
-        form = orjson.loads(text)
+        try:
+            return cls._from_json(orjson.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedError(f"what it says of itself can't be read: {error!r}") from error
+
+    @classmethod
+    def _from_json(cls, form: Mapping[str, Any]) -> About:
         if form["format"] != FORMAT:
             raise DamagedError(f"it has format {form['format']}, and not {FORMAT}")
         checkpoint = form["checkpoint"]

@@ -115,7 +115,8 @@ class StateDirectory:
     def read(self, name: str) -> str:
         """A small file of the directory; empty if there is none."""
         try:
-            return (self.path / name).read_text()
+            # What isn't ours is to be another text, and no error.
+            return (self.path / name).read_text("utf-8", "replace")
         except OSError:
             return ""
 

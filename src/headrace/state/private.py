@@ -28,7 +28,8 @@ def make_directory(path: Path) -> None:
     """Make a private directory, and those that it is to be in. One that is there must be ours, and
     is made private.
 
-    Raises StreamsError if it is a link or belongs to somebody else.
+    Raises StreamsError if it is a link, belongs to somebody else, or is one that everybody may
+    write to.
     """
     try:
         path.mkdir(DIRECTORY_MODE)
@@ -40,7 +41,8 @@ def make_directory(path: Path) -> None:
 
 
 def check_directory(path: Path) -> None:
-    """Raises StreamsError if a directory is a link or belongs to somebody else."""
+    """Raises StreamsError if a directory is a link, belongs to somebody else, or is one that
+    everybody may write to."""
     found = path.lstat()
     if stat.S_ISLNK(found.st_mode):
         raise StreamsError(
@@ -54,6 +56,11 @@ def check_directory(path: Path) -> None:
             f"State directory {path} belongs to user {found.st_uid}, and this process runs as "
             f"user {os.geteuid()}. Run the application as its owner, give it to this user with "
             "chown, or set another state.dir."
+        )
+    if found.st_mode & stat.S_IWOTH:
+        raise StreamsError(
+            f"State directory {path} may be written to by everybody, so that what is in it may be "
+            "anybody's. Remove it, and it is restored from Kafka; or set another state.dir."
         )
     if stat.S_IMODE(found.st_mode) & 0o077:
         path.chmod(DIRECTORY_MODE)

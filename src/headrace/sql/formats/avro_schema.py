@@ -201,6 +201,8 @@ def kind_of(schema: Any) -> str:
         return "union"
     if isinstance(schema, str):
         return schema
+    if not isinstance(schema, dict) or "type" not in schema:
+        raise FormatError(f"A part of the AVRO schema has no type: {str(schema)[:80]}")
     kind = str(schema["type"])
     if kind == "array" and schema.get("connect.internal.type") == _MAP_ENTRY:
         return "entries"

@@ -106,19 +106,26 @@ def referenced(registry: SchemaRegistry, schema: SchemaText) -> dict[str, Schema
     """All schemas that a schema refers to, and those they refer to, by name; each after those that
     it needs itself."""
     found: dict[str, SchemaText] = {}
-    _collect(registry, schema, found)
+    _collect(registry, schema, found, ())
     return found
 
 
-def _collect(registry: SchemaRegistry, schema: SchemaText, found: dict[str, SchemaText]) -> None:
+def _collect(
+    registry: SchemaRegistry,
+    schema: SchemaText,
+    found: dict[str, SchemaText],
+    around: tuple[str, ...],
+) -> None:
     for reference in schema.references:
         if reference.name in found:
             continue
+        if reference.name in around:
+            raise FormatError(f"The schema {reference.name!r} refers to itself.")
         target = registry.version(reference.subject, reference.version)
         if target is None:
             raise FormatError(
                 f"The schema refers to {reference.name!r}, version {reference.version} of subject "
                 f"{reference.subject!r}, which the schema registry doesn't have."
             )
-        _collect(registry, target.schema, found)
+        _collect(registry, target.schema, found, (*around, reference.name))
         found[reference.name] = target.schema
