@@ -46,3 +46,11 @@ def test_busy_ones_are_left_alone() -> None:
     second.ended()
     opened(closing, "fourth")
     assert closing.closed == []
+
+
+def test_only_idle_ones_are_closed() -> None:
+    closing = Closing(2)
+    opened(closing, "first").busy()
+    opened(closing, "second")
+    closing.connections.close_idle()
+    assert closing.closed == ["second"]

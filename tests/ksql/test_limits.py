@@ -14,6 +14,7 @@ from headrace.core.record import ProducerRecord
 from headrace.ksql.errors import ErrorCode, KsqlError
 from headrace.ksql.requests import QueryRequest
 from headrace.ksql.results import Closed, PrintResult, ResultStream
+from headrace.ksql.turns import TURNS
 from headrace.ksql.watched import Watched
 
 from .servers import CLICKS, COUNTS, TestServer
@@ -86,6 +87,29 @@ def test_scans_at_once() -> None:
         assert len(server.rows("SELECT * FROM counts LIMIT 3;")) == 3
     finally:
         server.close()
+
+
+@pytest.mark.parametrize("scan", ["SELECT * FROM clicks;", "SELECT * FROM counts;"])
+def test_scans_take_turns(server: TestServer, scan: str) -> None:
+    """While one computes, others wait, and keys are looked up."""
+    found: list[tuple[Any, ...]] = []
+    with TURNS.computing():
+        scanning = threading.Thread(target=lambda: found.extend(server.rows(scan)))
+        scanning.start()
+        _until(lambda: len(TURNS._line) == 1)
+        if "clicks" in scan:  # the table is locked while it is looked through
+            assert server.rows("SELECT * FROM counts WHERE name = 'k1';") == [("k1", 1)]
+        assert found == []
+    scanning.join(10)
+    assert len(found) == 40
+
+
+def test_a_scan_that_nobody_reads_leaves_its_turn_to_others(server: TestServer) -> None:
+    server.run("".join(f"INSERT INTO clicks VALUES ('x', {n});" for n in range(1100)))
+    server.settle()
+    held = server.select("SELECT * FROM clicks;")
+    assert len(server.rows("SELECT * FROM counts;")) == 41
+    held.rows.close()
 
 
 def test_prints_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -70,6 +71,9 @@ def start(
         service.start()
         # Threads that compute give way sooner, so that whoever only asks isn't kept waiting.
         sys.setswitchinterval(_TURN_S)
+        # What is there now stays: who looks for garbage, and has all others wait, passes it over.
+        gc.collect()
+        gc.freeze()
         note(
             f"The server is at {http.address}, its console at {http.address}/console. "
             "Ctrl-C stops it."

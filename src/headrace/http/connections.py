@@ -50,5 +50,9 @@ class Connections:
         self._idle[connection] = None
         return connection
 
+    def close_idle(self) -> None:
+        for each in list(self._idle):
+            each.close()
+
     def __len__(self) -> int:
         return len(self._all)

@@ -14,6 +14,7 @@ from headrace.app.streams import KafkaStreams
 from headrace.core.errors import StateError
 from headrace.core.record import ValueAndTimestamp
 from headrace.core.windowed import Window, Windowed
+from headrace.ksql.turns import TURNS
 from headrace.runtime.serdes import SerdeResolver
 
 _PAGE = 1_000
@@ -85,7 +86,10 @@ class ClusterStore:
     def _ask(self, lookup: str, **asked: Any) -> dict[str, Any] | None:
         """None: there is no such key."""
         try:
-            answer = self._client.get(lookup, params={**asked, "raw": "true", "encoding": "base64"})
+            with TURNS.waiting():
+                answer = self._client.get(
+                    lookup, params={**asked, "raw": "true", "encoding": "base64"}
+                )
             found: dict[str, Any] = answer.json()
         except (httpx.HTTPError, ValueError) as error:
             raise StateError(f"The hosts of the Spark cluster can't be asked: {error}") from error

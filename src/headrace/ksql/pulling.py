@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from headrace.core.errors import HeadraceError
@@ -23,6 +23,7 @@ from headrace.ksql.results import (
     Row,
 )
 from headrace.ksql.running import Runner
+from headrace.ksql.turns import TURNS
 from headrace.sql.building.log import ProcessingLog
 from headrace.sql.building.serdes import Serdes
 from headrace.sql.building.timestamps import time_of
@@ -73,7 +74,7 @@ class PullLimits:
         deadline = time.monotonic() + self._timeout_s
 
         def watched(rows: Iterable[Found]) -> Iterator[Found]:
-            for row in rows:
+            for row in TURNS.each(rows):
                 if time.monotonic() > deadline:
                     raise KsqlError(
                         ErrorCode.SERVER_ERROR,
@@ -100,25 +101,27 @@ def pull_table(pull: PullQuery, runner: Runner, limits: PullLimits) -> ResultStr
     assert query.materialization is not None, "planning refuses tables that have no store"
     watch, found, size = limits.watch(), 0, 0
 
-    def find(store: Any) -> Iterator[tuple[Any, ...]]:
+    def find(store: Any) -> Iterator[Row]:
         nonlocal found, size
         if found == pull.limit:
             return
-        for values in pull.answer(store, watch):
-            found += 1
-            size += weight(values)
-            limits.check_size(size)
-            yield values
-            if found == pull.limit:
-                return
+        with _turn(pull):
+            for values in pull.answer(store, watch):
+                found += 1
+                size += weight(values)
+                limits.check_size(size)
+                yield Row(values)
+                if found == pull.limit:
+                    return
 
     with limits.place(pull):
         answer = runner.look_up(query.id, query.materialization.store, find, pull.keys)
-    rows: ResultStream[Row] = ResultStream(capacity=len(answer) + 1)
-    for values in answer:
-        rows.put(Row(values))
-    rows.finish()
-    return rows
+    return ResultStream.of(answer)
+
+
+def _turn(pull: PullQuery) -> AbstractContextManager[None]:
+    """The turn, for a scan. To look keys up takes less time than to be called."""
+    return TURNS.computing() if pull.keys is None else nullcontext()
 
 
 def pull_stream(
@@ -136,11 +139,12 @@ def pull_stream(
 
     def run() -> None:
         try:
-            found = _found(pull.source, _records(cluster, begins, ends, rows), registry)
             count = 0
-            for values in pull.results(found):
-                rows.put(Row(values))
-                count += 1
+            with TURNS.computing():
+                records = TURNS.each(_records(cluster, begins, ends, rows))
+                for values in pull.results(_found(pull.source, records, registry)):
+                    rows.put(Row(values))
+                    count += 1
             limited = pull.limit is not None and count >= pull.limit
             rows.finish(LIMIT_REACHED if limited else QUERY_COMPLETED)
         except Closed:
@@ -175,7 +179,9 @@ def _records(
     reader = cluster.read({part: begins[part] for part in missing})
     try:
         while missing and not rows.ended:
-            for record in reader.poll(_POLL_S):
+            with TURNS.waiting():
+                polled = reader.poll(_POLL_S)
+            for record in polled:
                 partition = TopicPartition(record.topic, record.partition)
                 if record.offset < ends[partition]:
                     yield record

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from headrace.ksql.errors import ErrorCode, KsqlError
+from headrace.ksql.turns import TURNS
 from headrace.sql.schema import Column
 
 T = TypeVar("T")
@@ -75,6 +76,14 @@ class ResultStream(Generic[T]):
         """What it ended with."""
         self.final_message: str | None = None
         """What is said at its end, if something is."""
+
+    @classmethod
+    def of(cls, items: Iterable[T]) -> ResultStream[T]:
+        """One that is complete."""
+        stream = cls()
+        stream._items.extend(items)
+        stream._finished = True
+        return stream
 
     # For the reader
 
@@ -147,19 +156,25 @@ class ResultStream(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add to it. Waits while the buffer is full; if the reader takes nothing for too long, it
-        ends with an error. Raises Closed if nobody wants more."""
+        ends with an error. Raises Closed if nobody wants more. For the one thread of the query."""
+        if not self._has_room():
+            with TURNS.waiting():
+                self._wait_for_room()
         with self._changed:
-            taken = self._changed.wait_for(
-                lambda: self._has_room() or self._finished, self._patience_s
-            )
             if self._finished:
                 raise Closed
-            if taken:
-                if self._weigh is not None:
-                    self._weight += self._weigh(item)
-                self._items.append(item)
-                self._changed.notify_all()
-        if not taken:
+            if self._weigh is not None:
+                self._weight += self._weigh(item)
+            self._items.append(item)
+            self._changed.notify_all()
+        self._tell()
+
+    def _wait_for_room(self) -> None:
+        with self._changed:
+            in_time = self._changed.wait_for(
+                lambda: self._has_room() or self._finished, self._patience_s
+            )
+        if not in_time:
             self.fail(
                 KsqlError(
                     ErrorCode.SERVER_ERROR,
@@ -168,8 +183,6 @@ class ResultStream(Generic[T]):
                     "less.",
                 )
             )
-            raise Closed
-        self._tell()
 
     def _has_room(self) -> bool:
         return len(self._items) < self._capacity and self._weight < _MOST_WEIGHT

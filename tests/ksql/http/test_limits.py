@@ -11,8 +11,10 @@ import httpx
 import pytest
 
 from headrace.ksql.errors import ErrorCode, KsqlError
-from headrace.ksql.http import connection, routes
+from headrace.ksql.http import arrival, routes
+from headrace.ksql.http import server as http_server
 from headrace.ksql.http.access import Access
+from headrace.ksql.http.connection import HypercornConnection
 from headrace.ksql.http.server import HttpServer
 from headrace.ksql.http.work import Work
 from headrace.ksql.requests import StatementsRequest
@@ -51,12 +53,57 @@ def received(client: socket.socket) -> bytes:
 def test_heads_that_never_end(
     opened: ExitStack, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_S", 0.2)
+    monkeypatch.setattr(arrival, "HEAD_S", 0.2)
     server = start(opened, service)
     silent = connected(opened, server)
     slow = connected(opened, server, b"GET /info HTTP/1.1\r\nHost: localhost\r\nX-")
     assert received(silent) == b""
     assert received(slow) == b""
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"])
+def test_half_a_head_is_only_kept(
+    opened: ExitStack,
+    service: ScriptedService,
+    monkeypatch: pytest.MonkeyPatch,
+    line_end: bytes,
+) -> None:
+    """All that serves a connection is made when it has asked something."""
+    served: list[object] = []
+
+    class Counted(HypercornConnection):
+        def __init__(self, *given: object) -> None:
+            served.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr(http_server, "HypercornConnection", Counted)
+    server = start(opened, service)
+    request = line_end.join([b"GET /healthcheck HTTP/1.1", b"Host: localhost", b"", b""])
+    halves = [connected(opened, server, request[:cut]) for cut in range(len(request))]
+    assert httpx.get(f"{server.address}/healthcheck").status_code == 200
+    assert len(served) == 1
+    for cut, client in enumerate(halves):
+        client.sendall(request[cut:])
+        assert received(client).startswith(b"HTTP/1.1 200")
+    assert len(served) == 1 + len(halves)
+
+
+@pytest.mark.parametrize("wrong", [b"\x16\x03\x01", b"GET /" + b"x" * 20_000])
+def test_what_can_not_become_a_head_is_answered_at_once(
+    opened: ExitStack, service: ScriptedService, wrong: bytes
+) -> None:
+    server = start(opened, service)
+    assert received(connected(opened, server, wrong)).startswith(b"HTTP/1.1 4")
+
+
+def test_half_a_head_does_not_outlive_the_server(
+    opened: ExitStack, service: ScriptedService
+) -> None:
+    server = start(opened, service)
+    client = connected(opened, server, b"GET /info HTTP/1.1\r\n")
+    assert httpx.get(f"{server.address}/healthcheck").status_code == 200
+    server.close()
+    assert received(client) == b""
 
 
 @pytest.mark.parametrize("half_sent", [b"", b"GET /info HTTP/1.1\r\nHost: loc"])

@@ -9,37 +9,24 @@ from typing import Any
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Event, Updated
 
-from headrace.http.connections import Connections
-
-HEAD_S = 10.0
-"""How long the head of the first request may take."""
-
-_BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-    b"Content-Length: 0\r\n\r\n"
-)
+from headrace.http.connections import Connection
+from headrace.ksql.http.arrival import HEAD_S
 
 
 class HypercornConnection(TCPServer):
-    """Serves one connection, if there is room for it."""
+    """Serves a connection that has a place, from when its first request arrives."""
 
     def __init__(self, *given: Any) -> None:
-        *of_hypercorn, connections = given
+        *of_hypercorn, place = given
         super().__init__(*of_hypercorn)
-        self._connections: Connections = connections
+        self._place: Connection = place
         self._asked = False
 
     async def run(self) -> None:
-        connection = self._connections.opened(self._abort)
-        if connection is None:
-            self.writer.write(_BUSY)
-            await self._close()
-            return
-        self._place = connection
         try:
             await super().run()
         finally:
-            connection.ended()
+            self._place.ended()
 
     async def protocol_send(self, event: Event) -> None:
         if isinstance(event, Updated):
@@ -51,12 +38,9 @@ class HypercornConnection(TCPServer):
         await super().protocol_send(event)
 
     async def _idle_timeout(self) -> None:
-        """A connection on which nothing goes on is closed after a while; one that has never asked
-        anything, soon."""
+        """A connection on which nothing goes on is closed after a while; one of HTTP/2 that has
+        never asked anything, soon."""
         limit_s = self.config.keep_alive_timeout if self._asked else HEAD_S
         with suppress(TimeoutError):
             await asyncio.wait_for(self.context.terminated.wait(), limit_s)
         await asyncio.shield(self._initiate_server_close())
-
-    def _abort(self) -> None:
-        self.writer.transport.abort()

@@ -16,10 +16,11 @@ from hypercorn.typing import ASGIFramework
 from hypercorn.utils import wrap_app
 
 from headrace.core.errors import ConfigError
-from headrace.http.connections import Connections
+from headrace.http.connections import Connection, Connections
 from headrace.http.listening import bound, check_certificate, is_loopback, url
 from headrace.http.loop import event_loop
 from headrace.ksql.http.access import Access
+from headrace.ksql.http.arrival import Arrival
 from headrace.ksql.http.connection import HypercornConnection
 from headrace.ksql.http.gate import Gate
 from headrace.ksql.http.routes import Routes
@@ -116,18 +117,24 @@ class HttpServer:
         context = WorkerContext(None)
         under_way: set[asyncio.Task[Any]] = set()
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
-            await HypercornConnection(
-                app, self._loop, self._config, context, {}, reader, writer, self._connections
-            ).run()
+        def welcome(place: Connection) -> asyncio.StreamReaderProtocol:
+            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                task = asyncio.current_task()
+                assert task is not None
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+                await HypercornConnection(
+                    app, self._loop, self._config, context, {}, reader, writer, place
+                ).run()
 
-        tls = self._config.create_ssl_context()
-        server = await asyncio.start_server(
-            connected, sock=self._socket, backlog=self._config.backlog, ssl=tls
+            reader = asyncio.StreamReader(loop=self._loop)
+            return asyncio.StreamReaderProtocol(reader, serve, self._loop)
+
+        server = await self._loop.create_server(
+            lambda: Arrival(self._loop, self._connections, welcome),
+            sock=self._socket,
+            backlog=self._config.backlog,
+            ssl=self._config.create_ssl_context(),
         )
         self._started.set()
         await self._stop.wait()
@@ -137,6 +144,7 @@ class HttpServer:
             await asyncio.wait(under_way, timeout=_CLOSE_S)
         for task in under_way:
             task.cancel()
+        self._connections.close_idle()
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A connection ended in a way that the server didn't expect."""
