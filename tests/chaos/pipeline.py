@@ -136,7 +136,10 @@ class Pipeline:
             self.windows, key=serdes.time_windowed(TEXT, WINDOW), value=NUMBER
         )
         sessions = grouped.windowed_by(SessionWindows.of_inactivity_gap(GAP, grace=GRACE))
-        sessions.count(Materialized(SESSIONS, value=NUMBER)).to_stream().to(
+        # A late record may connect a session to one whose time is over. A cache that has it still
+        # finds it, as in Kafka Streams, and a store doesn't: so no session's time is ever over.
+        kept = Materialized[str, int](SESSIONS, value=NUMBER, retention=FOREVER)
+        sessions.count(kept).to_stream().to(
             self.sessions, key=serdes.session_windowed(TEXT), value=NUMBER
         )
 

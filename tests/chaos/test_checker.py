@@ -36,6 +36,12 @@ def test_batches_and_crashes_change_nothing(seed: int, cached: bool) -> None:
     assert Checker(load, cached).check(evidence) == []
 
 
+def test_a_record_that_connects_sessions_which_the_cache_alone_would_still_have() -> None:
+    load = Load(Pipeline("app", 2), seed=151519, clicks=2600)
+    evidence = Simulation(load, seed=1, cached=True).run()
+    assert Checker(load, cached=True).check(evidence) == []
+
+
 def test_the_load_has_all_that_it_is_to_have() -> None:
     checker = Checker(Load(PIPELINE, seed=1))
     outputs = dict.fromkeys(PIPELINE.outputs, 0)
