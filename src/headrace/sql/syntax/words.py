@@ -2,18 +2,6 @@
 
 RESERVED = frozenset(
     (
-        "Words",
-        "that",
-        "mean",
-        "something,",
-        "so",
-        "that",
-        "they",
-        "are",
-        "names",
-        "only",
-        "if",
-        "quoted." """, "RESERVED", "=", "frozenset(", """ "",
         "ALL",
         "AND",
         "AS",
