@@ -12,6 +12,7 @@ import pytest
 
 from headrace import JsonFormatter, StreamsBuilder, handlers, serdes
 from headrace.core.json_logs import log_as_json
+from headrace.core.record import ConsumerRecord
 from headrace.testing import TopologyTestDriver
 
 TEXT = serdes.string()
@@ -44,6 +45,25 @@ def test_a_dropped_record_is_named(logged: io.StringIO) -> None:
     assert line["logger"] == "headrace.task"
     assert line["message"].startswith("Skipping record at in-0@1")
     assert line["time"].endswith("Z")
+
+
+@pytest.mark.parametrize("wrong", ["no JSON", "-1"])
+def test_a_record_that_is_not_let_in_is_named_and_not_the_one_before(
+    logged: io.StringIO, wrong: str
+) -> None:
+    """It can't be read, or its timestamp is negative."""
+    builder = StreamsBuilder()
+    builder.stream("in", key=TEXT, value=serdes.json(), timestamp_extractor=value_of).to("out")
+    config = {"deserialization.exception.handler": handlers.log_and_continue}
+    with TopologyTestDriver(builder.build(), config) as driver:
+        driver.input_topic("in", TEXT, TEXT).pipe_key_values([("k", "5"), ("k", wrong)])
+    *_, dropped = lines(logged)
+    assert dropped["message"].startswith("Skipping record at in-0@1: ")
+    assert (dropped["topic"], dropped["partition"], dropped["offset"]) == ("in", 0, 1)
+
+
+def value_of(record: ConsumerRecord, partition_time: int) -> int:
+    return int(record.value)
 
 
 def test_a_failure_names_its_node(logged: io.StringIO) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from headrace.core.clock import Clock
 from headrace.core.config import StreamsConfig
-from headrace.core.record import NO_HEADERS, Header, RecordMetadata, TaskId
+from headrace.core.record import NO_HEADERS, ConsumerRecord, Header, RecordMetadata, TaskId
 from headrace.metrics.task import TaskMetrics
 
 log = logging.getLogger("headrace.task")
@@ -105,19 +105,17 @@ class TaskContext:
             return None
         return RecordMetadata(self.topic, self.partition, self.offset)
 
-    def drop(self, reason: str) -> None:
-        """Count the current record as dropped, and say why in the log."""
+    def drop(self, reason: str, read: ConsumerRecord | None = None) -> None:
+        """Count a record as dropped, and say why in the log: the current one, or one that was
+        `read` and has not become it."""
         self.metrics.dropped_records.record()
-        log.warning("Skipping record at %s: %s", self.metadata(), reason, extra=self.log_fields())
+        where = self.metadata() if read is None else RecordMetadata(*read[:3])
+        log.warning("Skipping record at %s: %s", where, reason, extra=self.log_fields(where))
 
-    def log_fields(self) -> dict[str, Any]:
+    def log_fields(self, where: RecordMetadata | None = None) -> dict[str, Any]:
         """Where we are, for structured logs."""
-        return {
-            "task_id": str(self.task_id),
-            "topic": self.topic,
-            "partition": self.partition,
-            "offset": self.offset,
-        }
+        where = where or RecordMetadata(self.topic, self.partition, self.offset)
+        return {"task_id": str(self.task_id), **where._asdict()}
 
     def forward_at(self, forward: Process, key: Any, value: Any, timestamp: int) -> None:
         """Forward with another timestamp than the current record's."""

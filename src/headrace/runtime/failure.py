@@ -91,7 +91,7 @@ class FailureHandling:
             record.value,
         )
         if self._goes_on(self._deserialization, where, record, error, "deserialization"):
-            self._context.drop(f"could not {stage.value}: {error}")
+            self._context.drop(f"could not {stage.value}: {error}", record)
             return
         raise SerializationError(
             f"Could not {stage.value} of the record at {record.topic}-{record.partition}"

@@ -43,7 +43,7 @@ class Source:
             return None
         timestamp = self._timestamp(raw._replace(key=key, value=value), partition_time)
         if timestamp < 0:
-            self.context.drop(f"its timestamp {timestamp} is negative ({raw.topic})")
+            self.context.drop(f"its timestamp {timestamp} is negative", raw)
             return None
         return StampedRecord(raw, key, value, timestamp)
 
