@@ -96,7 +96,7 @@ def test_scans_take_turns(server: TestServer, scan: str) -> None:
     with TURNS.computing():
         scanning = threading.Thread(target=lambda: found.extend(server.rows(scan)))
         scanning.start()
-        _until(lambda: len(TURNS._line) == 1)
+        _until(lambda: TURNS.waiters == 1)
         if "clicks" in scan:  # the table is locked while it is looked through
             assert server.rows("SELECT * FROM counts WHERE name = 'k1';") == [("k1", 1)]
         assert found == []

@@ -19,20 +19,20 @@ class Line:
         self.done: list[str] = []
         self._threads: list[threading.Thread] = []
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, *, brief: bool = False) -> None:
         """Another thread wants the turn, and stands in the line when this returns."""
-        before = len(self.turns._line)
-        self._threads.append(threading.Thread(target=self._compute, args=(name,)))
+        before = self.turns.waiters
+        self._threads.append(threading.Thread(target=self._compute, args=(name, brief)))
         self._threads[-1].start()
-        until(lambda: len(self.turns._line) > before)
+        until(lambda: self.turns.waiters > before)
 
     def end(self) -> list[str]:
         for thread in self._threads:
             thread.join(10)
         return self.done
 
-    def _compute(self, name: str) -> None:
-        with self.turns.computing():
+    def _compute(self, name: str, brief: bool) -> None:
+        with self.turns.computing(brief=brief):
             self.done.append(name)
 
 
@@ -51,6 +51,24 @@ def test_the_order_in_which_they_came() -> None:
         assert line.done == []
     assert line.end() == ["first", "second", "third"]
     with line.turns.computing():  # nobody has it any more
+        pass
+
+
+def test_brief_ones_and_others_have_it_in_turn() -> None:
+    line = Line()
+    with line.turns.computing():
+        for name in ("first", "second"):
+            line.join(name)
+        for name in ("brief", "too", "as well"):
+            line.join(name, brief=True)
+    assert line.end() == ["brief", "first", "too", "second", "as well"]
+
+
+def test_who_has_it_need_not_wait_for_it() -> None:
+    turns = Turns()
+    with turns.computing(), turns.computing(brief=True):
+        assert turns.waiters == 0
+    with turns.computing():  # nobody has it any more
         pass
 
 

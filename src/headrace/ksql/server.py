@@ -36,6 +36,7 @@ from headrace.ksql.running import QueryError, QueryState, Runner
 from headrace.ksql.scalable import is_scalable
 from headrace.ksql.service import CommandStatus, ServerInfo
 from headrace.ksql.statements import ASSERT_TIMEOUT, Inside, StatementRun
+from headrace.ksql.turns import TURNS
 from headrace.ksql.watched import Watched
 from headrace.sql.engine import Engine
 from headrace.sql.errors import SqlError
@@ -186,7 +187,8 @@ class Server:
     def query(self, request: QueryRequest) -> QueryResult | PrintResult:
         self._check_ready()
         overrides = self._checked(request)
-        parsed = self._parsed(request)
+        with TURNS.computing(brief=True):
+            parsed = self._parsed(request)
         if len(parsed) != 1:
             raise KsqlError(
                 ErrorCode.BAD_STATEMENT,
@@ -215,7 +217,8 @@ class Server:
         self, parsed: ParsedStatement, overrides: Mapping[str, Any], request: QueryRequest
     ) -> QueryResult:
         engine = self._executor.engine
-        pull = engine.pull(parsed, overrides)
+        with TURNS.computing(brief=True):
+            pull = engine.pull(parsed, overrides)
         query_id = f"query_{time.time_ns() // 1_000_000}"
         if pull.materialized_by is None:
             rows = pull_stream(pull, self._cluster, engine.registry, self._pulls)
@@ -245,7 +248,8 @@ class Server:
             kind, query_id = QueryKind.SCALABLE_PUSH, f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}"
         else:
             query_id = self._transient_id(_source_of(query.source))
-        push = engine.push(parsed, query_id, overrides)
+        with TURNS.computing(brief=True):
+            push = engine.push(parsed, query_id, overrides)
         service_id = settings.get(SERVICE_ID)
         # ksqlDB's scalable queries don't give rows without a key, where there is one.
         needs_keys = kind is QueryKind.SCALABLE_PUSH and _has_key(engine, push)
