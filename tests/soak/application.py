@@ -46,15 +46,16 @@ def topology() -> Topology:
 
 
 def vitals(streams: KafkaStreams) -> dict[str, float]:
-    """What only the process itself can tell. Of Java's heap, what is left after a collection: all
-    else of it is waste that nobody has had to clear away yet."""
+    """What only the process itself can tell. Of Java's heap, what a collection has left: all else
+    of it is waste that nobody has had to clear away yet."""
     java: Any = SparkContext._jvm
     java.java.lang.System.gc()
-    memory = java.java.lang.management.ManagementFactory.getMemoryMXBean()
+    pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    left = [pool.getCollectionUsage() for pool in pools]
     return {
         "seconds": time.monotonic(),
         "batches": streams.status().batches,
-        "heap": memory.getHeapMemoryUsage().getUsed(),
+        "heap": sum(usage.getUsed() for usage in left if usage is not None),
     }
 
 
