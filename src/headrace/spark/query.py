@@ -121,13 +121,14 @@ class SlotQuery:
             )
         interval = self._plan.config["commit.interval.ms"]
         self._checkpoint = tempfile.mkdtemp(prefix="headrace-")
-        self._query = (
+        self._query = query = (
             reports.writeStream.foreachBatch(self._batch)
             .trigger(processingTime=f"{interval} milliseconds")
             .option("checkpointLocation", f"file:{self._checkpoint}")
             .start()
         )
-        threading.Thread(target=self._await_end, name="headrace-query", daemon=True).start()
+        awaiting = threading.Thread(target=self._await_end, args=(query,), daemon=True)
+        awaiting.start()
 
     def _reports_of(self, rows: DataFrame, slot: int | None) -> DataFrame:
         return rows.mapInArrow(partial(run_slot, self._setting, slot), "report binary")
@@ -179,12 +180,10 @@ class SlotQuery:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
             self._checkpoint = None
 
-    def _await_end(self) -> None:
+    def _await_end(self, query: StreamingQuery) -> None:
         """In a thread of its own: Java is not asked again and again while nothing happens."""
-        query = self._query
         with suppress(Exception):  # `failure` has it, or Java is gone
-            if query is not None:
-                query.awaitTermination()
+            query.awaitTermination()
         self._ended.set()
 
     # Batches
